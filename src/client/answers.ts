@@ -1,44 +1,102 @@
 import { z } from 'zod';
 import { configurationSchema } from '../contract/configuration.ts';
-import { restartStatusSchema } from '../contract/extensions.ts';
+import { berthExtrasSchema, restartStatusSchema } from '../contract/extensions.ts';
 import { instanceSchema } from '../contract/instance.ts';
-import { anyTimestampSchema, toOneLine } from '../contract/values.ts';
+import { nullAsAbsent } from '../contract/nulls.ts';
+import { anyTimestampSchema, isText, toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
+import type { Identified } from './orchestrator-client.ts';
+
+const BAD_TEXT = 'expected well-formed text without NUL';
 
 /** Wider than src/contract, which describes Berth: any region token, `+00:00`, no GPU memory without GPUs. */
-const regionSchema = z.string().min(1).max(255);
-/** Ids are stored as text and used in paths and logs. */
-const idSchema = z
-  .string()
-  .max(255)
-  .regex(/^\P{Cc}+$/u, 'expected an id without control characters');
+const regionSchema = z.string().min(1).max(255).refine(isText, BAD_TEXT);
 
-export const configurationAnswerSchema = configurationSchema.extend({
+const configuration = configurationSchema.extend({
   regions: z.array(regionSchema),
   gpu_type: z.string().optional(),
   gpu_memory_gb: z.number().nonnegative().optional(),
 });
 
-export const instanceAnswerSchema = instanceSchema.extend({
-  id: idSchema,
+const instance = instanceSchema.extend({
   region: regionSchema,
-  error: z.string().optional(),
+  // An explanation for people. It ends no poll.
+  error: z
+    .string()
+    .transform((text) => text.toWellFormed().replaceAll('\0', ' '))
+    .optional(),
   created_at: anyTimestampSchema,
   updated_at: anyTimestampSchema,
 });
 
-export const volumeAnswerSchema = volumeSchema.extend({
-  id: idSchema,
+const volume = volumeSchema.extend({
   region: regionSchema,
+  attached_instance_ids: z
+    .array(z.string())
+    .transform((ids) => ids.filter(isUsableId))
+    .optional(),
   created_at: anyTimestampSchema.optional(),
 });
 
-export const volumeLocationAnswerSchema = volumeLocationListSchema.shape.locations.element.extend({
+const volumeLocation = volumeLocationListSchema.shape.locations.element.extend({
   id: regionSchema,
   country_code: z.string().optional(),
 });
 
-export const restartStatusAnswerSchema = restartStatusSchema.extend({ since: anyTimestampSchema.optional() });
+export const configurationAnswerSchema = toAnswer(configuration);
+export const instanceAnswerSchema = toAnswer(instance);
+export const volumeAnswerSchema = toAnswer(volume);
+export const volumeLocationAnswerSchema = toAnswer(volumeLocation);
+export const restartStatusAnswerSchema = toAnswer(
+  restartStatusSchema.extend({ since: anyTimestampSchema.optional() }),
+);
+
+/** `extras.berth` of a configuration. */
+export const berthAnswerSchema = nullAsAbsent(berthExtrasSchema);
+
+/** An instance in a list or in the answer to its create: see {@link Identified}. */
+export const identifiedInstanceSchema = toIdentified(instance);
+export const identifiedVolumeSchema = toIdentified(volume);
+
+/** Null in an optional field is absent; text that cannot be stored is refused. */
+function toAnswer<S extends z.ZodObject>(schema: S) {
+  return nullAsAbsent(schema.superRefine(refuseBadText) as S);
+}
+
+function refuseBadText(value: unknown, { addIssue }: z.RefinementCtx): void {
+  const path = badTextIn(value, []);
+  if (path !== null) addIssue({ code: 'custom', path, message: BAD_TEXT });
+}
+
+/** The path of the first text in a JSON value that is not {@link isText}; null: there is none. */
+function badTextIn(value: unknown, path: PropertyKey[]): PropertyKey[] | null {
+  if (typeof value === 'string') return isText(value) ? null : path;
+  if (typeof value !== 'object' || value === null) return null;
+  for (const [name, field] of Object.entries(value)) {
+    const found = isText(name)
+      ? badTextIn(field, [...path, Array.isArray(value) ? Number(name) : name])
+      : path;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Leaves out each field that cannot be read. An `id` that is not text reads as empty, which {@link isUsableId} refuses. */
+function toIdentified<S extends z.ZodObject<{ id: z.ZodString }>>({ shape }: S) {
+  const fields = new Map(Object.entries<z.ZodType>(shape).filter(([name]) => name !== 'id'));
+  return z.looseObject({ id: z.string().catch('') }).transform((value) => {
+    const read = Object.entries(value).flatMap(([name, field]) => {
+      const result = fields.get(name)?.safeParse(field);
+      return result?.success === true && field !== null ? [[name, result.data]] : [];
+    });
+    return { ...Object.fromEntries(read), id: value.id } as Identified<z.infer<S>>;
+  });
+}
+
+/** Whether an id can be stored exactly, written into logs, and be a segment of a path. */
+export function isUsableId(id: string): boolean {
+  return isText(id) && id.length <= 255 && /^\P{Cc}+$/u.test(id) && id !== '.' && id !== '..';
+}
 
 /** O: POST /auth/token. `token_type` may be missing. */
 export const tokenAnswerSchema = z.object({

@@ -1,5 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
-import { toLine } from './answers.ts';
+import { isUsableId, toLine } from './answers.ts';
 import type { BearerSource } from './credential.ts';
 import { TookTooLong, withDeadline } from './deadline.ts';
 import type { ReadAnswer } from './elements.ts';
@@ -104,10 +104,10 @@ export class Caller {
   }
 }
 
-/** Refuses `.` and `..`, which would change the path. Valid ids do not look like this. */
+/** Refuses what would change the path, such as `..`, or is not encoded exactly. */
 function toSegment(part: string): string {
-  if (part === '' || part === '.' || part === '..')
-    throw new ProviderError('invalid', `"${part}" cannot be an id of a provider`);
+  if (!isUsableId(part))
+    throw new ProviderError('invalid', `${toLine(JSON.stringify(part))} cannot be an id of a provider`);
   return encodeURIComponent(part);
 }
 

@@ -39,10 +39,11 @@ describe('requests', () => {
     const client = clientOf(server.baseUrl);
     await client.getInstance('../a?b', 'eu frankfurt');
     expect(server.received[0]?.url).toBe('/v1/instances/..%2Fa%3Fb?region=eu%20frankfurt');
-    expect(await problemOf(client.deleteInstance('..', 'eu'))).toMatchObject({
-      problem: 'invalid',
-      mayHaveHappened: false,
-    });
+    for (const id of ['..', 'i\ud800'])
+      expect(await problemOf(client.deleteInstance(id, 'eu'))).toMatchObject({
+        problem: 'invalid',
+        mayHaveHappened: false,
+      });
     expect(server.received).toHaveLength(1);
   });
 
@@ -84,12 +85,60 @@ describe('answers [client-answers]', () => {
     expect(await read(clientOf(server.baseUrl))).toEqual(instanceAnswer);
   });
 
+  it('read null in an optional field as absent [client-nulls]', async () => {
+    const { public_ip: _, price_per_hour: __, ...instance } = instanceAnswer;
+    const volume = { id: 'v-1', name: 'data', size_gb: 1, region: 'eu', status: 'AVAILABLE' };
+    const location = { id: 'eu', name: 'EU' };
+    const nulls = (fields: string) => Object.fromEntries(fields.split(' ').map((name) => [name, null]));
+    const shown = {
+      ...instance,
+      ...nulls('name public_ip ssh_port port_forwards price_per_hour error image'),
+    };
+    const answers: [string, object][] = [
+      [
+        '/configurations',
+        { configurations: [{ ...configurationAnswer, ...nulls('description os_options') }] },
+      ],
+      ['/locations', { locations: [{ ...location, ...nulls('types country_code') }] }],
+      ['/volumes/', { ...volume, ...nulls('type attached_instance_ids price_per_hour created_at') }],
+      ['/x/', { restarting: false, since: null }],
+      ['GET /v1/instances?', { instances: [shown] }],
+      ['/instances', shown],
+    ];
+    const client = clientOf('http://provider.internal/v1', {
+      fetch: (url, { method }) => {
+        const asked = `${method} ${new URL(url).pathname}?`;
+        return Response.json(answers.find(([part]) => asked.includes(part))?.[1]);
+      },
+    });
+    expect(await client.listConfigurations()).toEqual([configurationAnswer]);
+    expect(await client.listVolumeLocations()).toEqual([location]);
+    expect(await client.getVolume('v-1')).toEqual(volume);
+    expect(await client.restartStatus('i-1', 'eu')).toEqual({ restarting: false });
+    expect([await write(client), ...(await client.listInstances())]).toEqual([instance, instance]);
+    expect(await read(client)).toEqual(instance);
+  });
+
+  it('to a create keep its id whatever else they have, for the caller to judge [create-id-kept]', async () => {
+    const bodies = [
+      { id: 'i-7', status: 'NEW', created_at: 0, region: 'eu' },
+      { id: 'i\0', name: 7 },
+      { id: 7 },
+    ];
+    const client = clientOf('http://provider.internal/v1', { fetch: () => Response.json(bodies.shift()) });
+    expect(await write(client)).toEqual({ id: 'i-7', region: 'eu' });
+    const volume = { name: 'data', size_gb: 1, region: 'eu' };
+    expect(await client.createVolume(volume, 'vol-1')).toEqual({ id: 'i\0' });
+    expect(await write(client)).toEqual({ id: '' });
+  });
+
   it.each([
     ['an unknown status', { ...instanceAnswer, status: 'REBOOTING' }, 'status: '],
     ['a price as a text', { ...instanceAnswer, price_per_hour: '2.39' }, 'price_per_hour: '],
     ['a negative price', { ...instanceAnswer, price_per_hour: -1 }, 'price_per_hour: '],
     ['an error within a success', { ...instanceAnswer, error: { code: 'x', message: 'y' } }, 'an error'],
     ['another instance', { ...instanceAnswer, id: 'i-2' }, 'the requested id'],
+    ['NUL in a text', { ...instanceAnswer, ssh_username: 'u\0' }, 'ssh_username: expected well-formed text'],
     ['null', null, 'object'],
   ])('are invalid with %s', async (_, body, message) => {
     await using server = await startAnsweringServer((_, response) => answerJson(response, 200, body));
@@ -188,9 +237,11 @@ describe('answers [client-answers]', () => {
 describe('lists', () => {
   it('of offers skip an unreadable element and report it', async () => {
     const broken = { ...configurationAnswer, id: 'broken', price_per_hour: -3 };
+    const badText = { ...configurationAnswer, regions: ['eu', 'eu\0'] };
+    const half = { ...configurationAnswer, extras: { a: [{ '\udc00': 1 }] } };
     const problems: unknown[] = [];
     await using server = await startAnsweringServer((_, response) =>
-      answerJson(response, 200, { configurations: [broken, configurationAnswer, 7] }),
+      answerJson(response, 200, { configurations: [broken, configurationAnswer, 7, badText, half] }),
     );
     const client = clientOf(server.baseUrl, { onProblem: (problem) => problems.push(problem) });
     expect(await client.listConfigurations()).toEqual([configurationAnswer]);
@@ -200,18 +251,19 @@ describe('lists', () => {
         message: expect.stringContaining('configurations[0]: price_per_hour: '),
       },
       { call: 'GET /configurations', message: expect.stringContaining('configurations[2]: ') },
+      { message: 'configurations[3]: regions[1]: expected well-formed text without NUL' },
+      { message: 'configurations[4]: extras.a[0]: expected well-formed text without NUL' },
     ]);
     expect((await client.listAvailability('eu-frankfurt')).map(({ id }) => id)).toEqual(['h100-1x']);
     expect(server.received[1]?.url).toBe('/v1/availability?region=eu-frankfurt');
   });
 
-  it('of instances are invalid as a whole with one unreadable element', async () => {
+  it('of instances lose a field that cannot be read, never an id: absence is concluded from them', async () => {
+    const { status: _, ...rest } = instanceAnswer;
     await using server = await startAnsweringServer((_, response) =>
-      answerJson(response, 200, { instances: [instanceAnswer, { ...instanceAnswer, status: 'LOST' }] }),
+      answerJson(response, 200, { instances: [instanceAnswer, { ...rest, status: 'LOST' }, null] }),
     );
-    const problem = await problemOf(clientOf(server.baseUrl).listInstances());
-    expect(problem).toMatchObject({ problem: 'invalid' });
-    expect(problem.message).toContain('instances[1]: status');
+    expect(await clientOf(server.baseUrl).listInstances()).toEqual([instanceAnswer, rest]);
   });
 
   it.each([[{ configurations: {} }], [[]], [{ configurations: [], error: 'overloaded' }]])(

@@ -4,6 +4,8 @@ import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import {
   configurationAnswerSchema,
+  identifiedInstanceSchema,
+  identifiedVolumeSchema,
   instanceAnswerSchema,
   restartStatusAnswerSchema,
   tokenAnswerSchema,
@@ -71,7 +73,7 @@ export function createClient(options: ClientOptions): OrchestratorClient {
   const caller = new Caller({ baseUrl, transport, bearers, clock, timeoutMs, maxBodyBytes });
   return {
     ...offersOf(caller, onProblem),
-    ...instancesOf(caller),
+    ...instancesOf(caller, onProblem),
     ...volumesOf(caller, onProblem),
     close: () => transport.close(),
   };
@@ -93,6 +95,7 @@ function offersOf(
 
 function instancesOf(
   caller: Caller,
+  onProblem: OnProblem,
 ): Operations<Extract<keyof OrchestratorClient, `${string}Instance${string}` | 'restartStatus'>> {
   const readOf = (id: string) => readOne(id, instanceAnswerSchema);
   const act =
@@ -102,17 +105,14 @@ function instancesOf(
       return caller.call({ method: 'POST', path, region }, readOf(id), options);
     };
   return {
-    /** A list with an unreadable element is refused as a whole: no decision is based on part of a list. */
-    listInstances: (options) =>
-      caller.call(
-        { method: 'GET', path: ['instances'] },
-        elementsOf('instances', instanceAnswerSchema),
-        options,
-      ),
+    listInstances: (options) => {
+      const read = elementsOf('instances', identifiedInstanceSchema, onProblem);
+      return caller.call({ method: 'GET', path: ['instances'] }, read, options);
+    },
     createInstance: (body, idempotencyKey, options) =>
       caller.call(
         { method: 'POST', path: ['instances'], body, idempotencyKey },
-        readAs(instanceAnswerSchema),
+        readAs(identifiedInstanceSchema),
         options,
       ),
     getInstance: (id, region, options) =>
@@ -153,7 +153,7 @@ function volumesOf(
     createVolume: (body, idempotencyKey, options) =>
       caller.call(
         { method: 'POST', path: ['volumes'], body, idempotencyKey },
-        readAs(volumeAnswerSchema),
+        readAs(identifiedVolumeSchema),
         options,
       ),
     getVolume: (id, options) => caller.call({ method: 'GET', path: ['volumes', id] }, readOf(id), options),

@@ -28,11 +28,11 @@ export function readOne<S extends z.ZodType<{ id: string }>>(id: string, schema:
   };
 }
 
-/** An element that does not match is skipped and reported; without `onLeftOut`, it makes the whole list invalid. */
+/** An element that does not match is skipped and reported. */
 export function elementsOf<S extends z.ZodType>(
   key: string,
   schema: S,
-  onLeftOut?: OnProblem,
+  onLeftOut: OnProblem,
 ): ReadAnswer<z.infer<S>[]> {
   const readList = readAs(z.object({ [key]: z.array(z.unknown()), error: z.null().optional() }));
   return (call, answer) => {
@@ -41,7 +41,6 @@ export function elementsOf<S extends z.ZodType>(
       const result = schema.safeParse(element);
       if (result.success) return [result.data];
       const message = `${key}[${index}]: ${firstIssue(result.error)}`;
-      if (onLeftOut === undefined) throw invalidAnswer(call, answer.status, message);
       onLeftOut({ call: call.name, message: toLine(message, call.secrets) });
       return [];
     });

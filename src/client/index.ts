@@ -9,6 +9,7 @@ export { type ClientOptions, createClient } from './create-client.ts';
 export type { Credential } from './credential.ts';
 export {
   type CallOptions,
+  type Identified,
   type OrchestratorClient,
   ProviderError,
   type ProviderProblem,

@@ -71,6 +71,12 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
+/**
+ * A resource in a list or in the answer to its create. Fields that cannot be read are left out. Only the id is always
+ * there, as the orchestrator gave it: calls about an id that cannot be a segment of a path are refused.
+ */
+export type Identified<T extends { id: string }> = Pick<T, 'id'> & Partial<T>;
+
 /** An instance and the mark of its answer. `pollInstance` uses the mark to recognise an unchanged answer. */
 export interface MarkedInstance {
   instance: Instance;
@@ -85,13 +91,13 @@ export interface OrchestratorClient {
   listConfigurations(options?: CallOptions): Promise<Configuration[]>;
   /** Only offers that can be deployed now (O: Availability contract, 3). */
   listAvailability(region?: string, options?: CallOptions): Promise<Configuration[]>;
-  listInstances(options?: CallOptions): Promise<Instance[]>;
+  listInstances(options?: CallOptions): Promise<Identified<Instance>[]>;
   /** `idempotencyKey` is sent as a header. Orchestrators need not support it. */
   createInstance(
     request: CreateInstanceRequest,
     idempotencyKey: string,
     options?: CallOptions,
-  ): Promise<Instance>;
+  ): Promise<Identified<Instance>>;
   getInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   /** An answer that still has `mark` is not parsed again. `mark` is null at the first poll. */
   pollInstance(
@@ -105,7 +111,11 @@ export interface OrchestratorClient {
   startInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   stopInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   listVolumeLocations(options?: CallOptions): Promise<VolumeLocation[]>;
-  createVolume(request: CreateVolumeRequest, idempotencyKey: string, options?: CallOptions): Promise<Volume>;
+  createVolume(
+    request: CreateVolumeRequest,
+    idempotencyKey: string,
+    options?: CallOptions,
+  ): Promise<Identified<Volume>>;
   getVolume(id: string, options?: CallOptions): Promise<Volume>;
   /** 404 counts as success (O: Volumes). Returns whether the provider had the volume. */
   deleteVolume(id: string, options?: CallOptions): Promise<boolean>;

@@ -31,6 +31,11 @@ export function microUsdFromUsd(usd: number): number {
   return Math.round(usd * MICRO_USD_PER_USD);
 }
 
+/** Whether PostgreSQL stores the text as it is: it refuses NUL, and half a surrogate pair would become U+FFFD. */
+export function isText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
 /**
  * Reduces text of another party to one well-formed line of at most `maxLength` characters. Line breaks, control
  * characters and formatting characters, which could add a header or reverse the text, are removed.

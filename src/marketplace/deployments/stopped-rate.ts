@@ -1,4 +1,4 @@
-import { berthExtrasSchema } from '../../contract/extensions.ts';
+import { berthAnswerSchema } from '../../client/answers.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { profileStoppedPrice, stoppedPrice } from '../providers/capabilities.ts';
@@ -31,6 +31,6 @@ export function providerStoppedRate(
 }
 
 function deployedRate(extras: Record<string, unknown>, offerId: string, markups: Markups): number | null {
-  const reported = berthExtrasSchema.safeParse(extras['berth']).data?.stopped_price_per_hour;
+  const reported = berthAnswerSchema.safeParse(extras['berth']).data?.stopped_price_per_hour;
   return reported === undefined ? null : markedUpStopped(microUsdFromUsd(reported), markups, offerId);
 }

@@ -56,7 +56,7 @@ export function isNamedForAnother(
 }
 
 /** Whether the instance is already being destroyed or is destroyed. */
-export function isBeingDestroyed({ status }: Instance): boolean {
+export function isBeingDestroyed({ status }: Partial<Pick<Instance, 'status'>>): boolean {
   return status === 'DESTROYING' || status === 'DESTROYED';
 }
 

@@ -1,6 +1,7 @@
+import { berthAnswerSchema } from '../../client/answers.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Configuration } from '../../contract/configuration.ts';
-import { berthExtrasSchema, type UnavailableReason } from '../../contract/extensions.ts';
+import type { UnavailableReason } from '../../contract/extensions.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { ProviderProfile, Selection } from './profile.ts';
@@ -41,7 +42,7 @@ export function mayBeInStock(
 }
 
 function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | undefined } | undefined) {
-  return berthExtrasSchema.safeParse(offer?.extras?.['berth']).data?.unavailable;
+  return berthAnswerSchema.safeParse(offer?.extras?.['berth']).data?.unavailable;
 }
 
 /** The properties that a profile's selections match. */

@@ -116,6 +116,10 @@ it.each([
 });
 
 it('ignores unreadable announcements, and logs it', () => {
+  expect(convert({ extras: { berth: { restart: true, stopped_price_per_hour: null } } })).toMatchObject({
+    offer: { announcesRestart: true, stoppedPriceMicroUsdPerHour: null },
+    problems: [],
+  });
   const { offer, problems } = convert({ extras: { berth: { restart: 1 }, cpu: 'EPYC' } });
   expect(offer).toMatchObject({ announcesRestart: false, stoppedPriceMicroUsdPerHour: null });
   expect(problems).toEqual([expect.stringContaining('extras.berth of the offer "h100-1x" is ignored')]);

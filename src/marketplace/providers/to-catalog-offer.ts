@@ -1,5 +1,5 @@
+import { berthAnswerSchema } from '../../client/answers.ts';
 import type { Configuration } from '../../contract/configuration.ts';
-import { berthExtrasSchema } from '../../contract/extensions.ts';
 import { microUsdFromUsd, toOneLine } from '../../contract/values.ts';
 import { longest, longestReservation } from './capabilities.ts';
 import { CPU, type GpuType, type GpuTypes } from './gpu-types.ts';
@@ -135,7 +135,7 @@ function toMicroUsdOrNull(usd: number | undefined): number | null {
 
 /** The provider's announcements beyond O:. Values that do not match the schema are ignored. */
 function readBerthExtras({ id, extras }: Configuration, onProblem: OfferContext['onProblem']) {
-  const result = berthExtrasSchema.safeParse(extras?.['berth'] ?? {});
+  const result = berthAnswerSchema.safeParse(extras?.['berth'] ?? {});
   if (result.success) return result.data;
   onProblem(
     `extras.berth of the offer ${JSON.stringify(toOneLine(id, 80))} is ignored: it does not fit its schema`,

@@ -68,6 +68,7 @@ function retry(
         ...logNames(record),
         provider: record.providerId,
         instance: record.providerInstanceId,
+        name: record.providerName,
         openMs,
         reason,
       },

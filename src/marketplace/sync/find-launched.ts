@@ -1,4 +1,4 @@
-import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
+import { type Identified, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
@@ -46,12 +46,21 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
   return Math.min(LAST_SEARCHES_MS, FIRST_SEARCHES_MS * 2 ** Math.min(record.launch.looks, 5));
 }
 
-function byAge(a: Instance, b: Instance): number {
-  return Date.parse(a.created_at) - Date.parse(b.created_at) || a.id.localeCompare(b.id);
+function byAge(a: Identified<Instance>, b: Identified<Instance>): number {
+  return createdAt(a) - createdAt(b) || a.id.localeCompare(b.id);
+}
+
+/** An instance whose time cannot be read counts as new. */
+function createdAt({ created_at: at }: Identified<Instance>): number {
+  return at === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(at);
 }
 
 /** If the deletion fails, the sweep finds the instance later. */
-async function remove(context: SyncContext, record: DeploymentRecord, instance: Instance): Promise<void> {
+async function remove(
+  context: SyncContext,
+  record: DeploymentRecord,
+  instance: Identified<Instance>,
+): Promise<void> {
   const { provider, health, log } = context;
   log.warn(
     { ...logNames(record), provider: provider.id, instance: instance.id },

@@ -240,6 +240,34 @@ describe('a provider whose platform does not answer', () => {
   );
 });
 
+describe('a create that makes a machine whose id cannot be used [unusable-id]', () => {
+  it.each(['i\0', ''])('fails, and alarms name the machine until it is gone: %j', async (id) => {
+    const renamed = (made: object) => ({ ...made, id });
+    setup.plain.faults.plan = (method) => {
+      if (method === 'createInstance') return { answer: renamed };
+      return method === 'listInstances' ? { answer: (list) => list.map(renamed) } : 'none';
+    };
+    const deployment = await launched();
+    const name = toProviderName('00c0ffee', deployment);
+    const failed = { status: 'failed', failureReason: 'provider_error', cleanup: 'wanted' };
+    expect(await read(setup, deployment)).toMatchObject(failed);
+    const alarms = () => setup.logged.filter(({ level }) => level === 'error');
+    const alarm = { provider: 'provider-x', deployment, instance: id, name };
+    expect(alarms()[0]).toMatchObject({
+      message: expect.stringContaining('cannot be used'),
+      fields: alarm,
+    });
+    await setup.clock.advance(61 * MINUTE_MS);
+    expect(alarms().at(-1)).toMatchObject({
+      message: expect.stringContaining('may still exist'),
+      fields: { name },
+    });
+    setup.plain.vanish('i-1');
+    await setup.clock.advance(6 * MINUTE_MS);
+    expect((await read(setup, deployment)).cleanup).toBe('done');
+  });
+});
+
 const broken = { status: 502, mayHaveHappened: true };
 
 describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {

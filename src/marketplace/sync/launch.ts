@@ -1,4 +1,5 @@
-import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
+import { isUsableId } from '../../client/answers.ts';
+import { type Identified, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
@@ -147,12 +148,28 @@ function soldOut(offerId: string, region: string): string {
   return `${offerId} is sold out in ${region}.`;
 }
 
+type Unassigned = 'taken' | 'unusable';
+
+/** Why a create failed whose answer names no instance that the deployment can have: what operators do, what users read. */
+const unassigned: Readonly<Record<Unassigned, { alarm: string; details: string }>> = {
+  taken: {
+    alarm:
+      'the provider answered a create with the instance of another deployment: the create failed; ask the provider which instance it made',
+    details: 'answered with the machine of another deployment.',
+  },
+  unusable: {
+    alarm:
+      'the provider made an instance whose id cannot be used: the create failed, and the instance may cost money; find it at the provider by its name, and delete it there',
+    details: 'answered with a machine whose id cannot be used.',
+  },
+};
+
 /**
- * Assigns the instance, unless another deployment has it or its name is that of another: changes would affect both. If
- * the deployment has ended, the instance is cleaned up. If the deployment has another instance, the sweep deletes this
- * one.
+ * Assigns the instance, unless its id cannot be used, another deployment has it or its name is that of another: changes
+ * would affect both. If the deployment has ended, the instance is cleaned up. If the deployment has another instance, the
+ * sweep deletes this one.
  */
-export async function adopt(context: SyncContext, id: string, instance: Instance): Promise<void> {
+export async function adopt(context: SyncContext, id: string, instance: Identified<Instance>): Promise<void> {
   const { store, provider, log } = context;
   const { outcome, names, record } = await store.transact(async (tx) => {
     // Serialises creates that are answered with the same id, so that the second sees the first.
@@ -160,10 +177,11 @@ export async function adopt(context: SyncContext, id: string, instance: Instance
     const record = await tx.deployments.byId(id);
     const names = record === null ? { deployment: id } : logNames(record);
     if (record === null || record.providerInstanceId !== null) return { outcome: 'ignored', names };
+    if (!isUsableId(instance.id)) return { outcome: 'unusable' as const, names, record };
     const isTaken =
       (await holderOf(tx, provider.id, instance.id, id)) !== null ||
       isNamedForAnother(instance, context.installationId, record.providerName);
-    if (isTaken) return { outcome: 'taken', names, record };
+    if (isTaken) return { outcome: 'taken' as const, names, record };
     const isWaitedFor = record.status === 'deploying';
     await tx.deployments.update({
       ...record,
@@ -174,18 +192,11 @@ export async function adopt(context: SyncContext, id: string, instance: Instance
     });
     return { outcome: isWaitedFor ? 'adopted' : 'too late', names };
   });
-  const fields = { ...names, provider: provider.id, instance: instance.id, outcome };
+  const fields = { ...names, provider: provider.id, instance: instance.id.slice(0, 255), outcome };
   if (record === undefined) return log.info(fields, 'the provider has made an instance');
-  log.error(
-    fields,
-    'the provider answered a create with the instance of another deployment: the create failed; ask the provider which instance it made',
-  );
-  await fail(
-    context,
-    record,
-    'provider_error',
-    `${provider.id} answered with the machine of another deployment.`,
-  );
+  const { alarm, details } = unassigned[outcome];
+  log.error({ ...fields, name: instance.name ?? record.providerName }, alarm);
+  await fail(context, record, 'provider_error', `${provider.id} ${details}`);
 }
 
 const MINUTE_MS = 60_000;

@@ -1,3 +1,5 @@
+import { isUsableId } from '../../client/answers.ts';
+import { type Identified, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import type { Reader } from '../model/store.ts';
@@ -18,8 +20,13 @@ export async function holderOf(
 export async function removeInstance(
   { store, provider, log, call }: SyncContext,
   record: DeploymentRecord,
-  { id, region }: Pick<Instance, 'id' | 'region'>,
+  { id, region = record.region }: Identified<Instance>,
 ): Promise<Pick<Instance, 'status'> | null> {
+  if (!isUsableId(id))
+    throw new ProviderError(
+      'invalid',
+      'its id cannot be used; find it at the provider by its name, and delete it there',
+    );
   const holder = await holderOf(store.read, provider.id, id, record.id);
   if (holder === null) return provider.client.deleteInstance(id, region, call);
   log.error(

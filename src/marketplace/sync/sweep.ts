@@ -1,4 +1,5 @@
-import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
+import { isUsableId } from '../../client/answers.ts';
+import { type Identified, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
@@ -20,7 +21,7 @@ export class Sweep {
     if (listed instanceof ProviderError) return health.failed('list', listed);
     health.answered('list');
     const before = this.#seen;
-    const orphans = new Map<Instance, DeploymentRecord>();
+    const orphans = new Map<Identified<Instance>, DeploymentRecord>();
     for (const instance of listed) {
       const record = isBeingDestroyed(instance) ? null : await this.#orphanOf(context, instance);
       if (record !== null) orphans.set(instance, record);
@@ -33,12 +34,21 @@ export class Sweep {
   /** The deployment that the instance was made for. Null if the instance must not be deleted. */
   async #orphanOf(
     { store, installationId, provider, log }: SyncContext,
-    instance: Instance,
+    instance: Identified<Instance>,
   ): Promise<DeploymentRecord | null> {
     const providerName = ownName(instance, installationId);
     if (providerName === null) return null;
+    const fields = { provider: provider.id, instance: instance.id.slice(0, 255), name: providerName };
+    if (!isUsableId(instance.id)) {
+      this.#logOnce(
+        log,
+        'error',
+        fields,
+        'an instance of this marketplace has an id that cannot be used, and may cost money: find it at the provider by its name, and delete it there',
+      );
+      return null;
+    }
     const record = await store.read.deployments.byProviderName(providerName);
-    const fields = { provider: provider.id, instance: instance.id, name: instance.name };
     if (record === null || record.providerId !== provider.id) {
       this.#logOnce(
         log,
@@ -69,15 +79,20 @@ export class Sweep {
   #logOnce(
     log: SyncContext['log'],
     level: 'warn' | 'error',
-    fields: { instance: string },
+    fields: { instance: string; name: string },
     message: string,
   ): void {
-    if (!this.#logged.has(fields.instance)) log[level](fields, message);
-    this.#logged.add(fields.instance);
+    const key = `${fields.name} ${fields.instance}`;
+    if (!this.#logged.has(key)) log[level](fields, message);
+    this.#logged.add(key);
   }
 }
 
-async function remove(context: SyncContext, record: DeploymentRecord, instance: Instance): Promise<void> {
+async function remove(
+  context: SyncContext,
+  record: DeploymentRecord,
+  instance: Identified<Instance>,
+): Promise<void> {
   const { provider, health, log } = context;
   log.warn(
     { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },

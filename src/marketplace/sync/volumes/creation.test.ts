@@ -168,6 +168,21 @@ it('a repeated and refused create is over once no earlier request can arrive any
   expect([(await volume()).status, alarms()]).toEqual(['deleted', []]);
 });
 
+it('a create that makes a volume whose id cannot be used ends as an error, and an alarm names the volume', async () => {
+  world.plain('a').faults.plan = (method) =>
+    method === 'createVolume' ? { answer: (made: object) => ({ ...made, id: 'v\0' }) } : 'none';
+  expect(await world.codeOf(createVolume(world.deps, caller, bodyFor('a') as never))).toBe(
+    'PROVIDER_REFUSED',
+  );
+  expect(await volume()).toMatchObject({ status: 'error', providerVolumeId: null, startedAt: null });
+  expect(world.logged.filter(({ level }) => level === 'error')).toMatchObject([
+    {
+      message: expect.stringContaining('delete it there'),
+      fields: { provider: 'provider-a', providerVolumeId: 'v\0', name: (await volume()).providerName },
+    },
+  ]);
+});
+
 describe('a create that is answered with the volume of another one', () => {
   const create = () => createVolume(world.deps, caller, bodyFor('a') as never);
   const answerWith = (made: ProviderVolume) => {

@@ -1,4 +1,5 @@
-import { ProviderError } from '../../../client/orchestrator-client.ts';
+import { berthAnswerSchema, isUsableId } from '../../../client/answers.ts';
+import { type Identified, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isUnsent } from '../../model/intent.ts';
 import { isNamedForAnother } from '../../model/names.ts';
@@ -79,7 +80,9 @@ function toRequest(
 /** Whether repeating the create makes no second volume. Null: the catalog has not been read yet. */
 function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean | null {
   if (catalog.refreshedAt === null) return null;
-  const isBerth = [...catalog.offers.values()].some(({ extras }) => typeof extras['berth'] === 'object');
+  const isBerth = [...catalog.offers.values()].some(
+    ({ extras }) => berthAnswerSchema.safeParse(extras['berth']).success,
+  );
   return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
 }
 
@@ -93,7 +96,11 @@ function mayBeRunning(
 }
 
 /** Records the new volume even if another process holds the lease: only this process knows the id. */
-async function keepMade(context: VolumeContext, record: VolumeRecord, made: ProviderVolume): Promise<void> {
+async function keepMade(
+  context: VolumeContext,
+  record: VolumeRecord,
+  made: Identified<ProviderVolume>,
+): Promise<void> {
   const { clock, log, unfenced } = context;
   for (let tries = 1; ; tries++)
     try {
@@ -112,21 +119,22 @@ async function keepMade(context: VolumeContext, record: VolumeRecord, made: Prov
 }
 
 /**
- * Writes the id of the new volume. If the create was given up, the volume is deleted at the provider. A volume that
- * another row has is not assigned: deleting one would destroy the other's data.
+ * Writes the id of the new volume, if it can be used. If the create was given up, the volume is deleted at the provider.
+ * A volume that another row has is not assigned: deleting one would destroy the other's data.
  */
 async function recordMade(
   context: VolumeContext,
   { id, providerId }: VolumeRecord,
-  made: ProviderVolume,
+  made: Identified<ProviderVolume>,
 ): Promise<void> {
   const { store, clock, log } = context;
   const { id: providerVolumeId } = made;
   const write = async (tx: Transaction, snapshot: VolumeSnapshot) => {
     const { record } = snapshot;
-    if (await isMadeForAnother(context, tx, record, made)) {
+    const isUsable = isUsableId(providerVolumeId);
+    if (!isUsable || (await isMadeForAnother(context, tx, record, made))) {
       await endUnmade(tx, snapshot, { status: 'error' });
-      return { known: record, outcome: 'taken' };
+      return { known: record, outcome: isUsable ? 'taken' : 'unusable' };
     }
     if (record.providerVolumeId !== null) return { known: record, outcome: 'recorded' };
     const isWaitedFor = record.status === 'creating';
@@ -142,7 +150,17 @@ async function recordMade(
   const { known, outcome } = await transactOnVolume(store, id, write, {
     first: (tx) => tx.losses.lock(providerId),
   });
-  const fields = { ...logNames(known), provider: providerId, providerVolumeId };
+  const { providerName: name } = known;
+  const fields = {
+    ...logNames(known),
+    provider: providerId,
+    providerVolumeId: providerVolumeId.slice(0, 255),
+  };
+  if (outcome === 'unusable')
+    log.error(
+      { ...fields, name },
+      'the provider made a volume whose id cannot be used: the create failed, and the volume may cost money; find it at the provider by its name, and delete it there',
+    );
   if (outcome === 'taken')
     log.error(
       fields,
@@ -161,7 +179,7 @@ async function isMadeForAnother(
   { installationId }: VolumeContext,
   tx: Transaction,
   record: VolumeRecord,
-  made: ProviderVolume,
+  made: Identified<ProviderVolume>,
 ): Promise<boolean> {
   return (
     isNamedForAnother(made, installationId, record.providerName) ||
