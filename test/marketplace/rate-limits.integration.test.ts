@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import {
   type MarketReply,
+  type MarketRequest,
   startTestMarketplace,
   type TestMarketplace,
   type TestMarketplaceOptions,
@@ -28,6 +31,26 @@ async function askTimes(
   for (let count = 1; count < times; count++) last = await market.request(...request);
   return last;
 }
+
+/** A marketplace with a provider that has machines for every create. */
+function startSelling(options: TestMarketplaceOptions = {}): Promise<TestMarketplace> {
+  const clock = new VirtualClock(START);
+  return start({
+    clock,
+    providers: { 'provider-d': { client: new PlainProvider(clock).client } },
+    ...options,
+  });
+}
+
+const wanted = {
+  ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one', instanceType: 'dedicated' },
+  ...{ operatingSystem: 'ubuntu-24.04', ssh_public_key: newPublicKey() },
+};
+
+const create = (market: TestMarketplace, { key = '', body = wanted, address }: MarketRequest) =>
+  market.request('POST', '/api/deployments', { body, key, ...(address && { address }) });
+
+const outcomeOf = (reply: MarketReply): number[] => [reply.status, ...standing(reply).slice(0, 2)];
 
 async function advance(market: TestMarketplace, ms: number): Promise<void> {
   if (market.clock instanceof VirtualClock) await market.clock.advance(ms);
@@ -82,41 +105,55 @@ describe('M: Limits', () => {
     for (const [method, path] of counted) expect((await market.request(method, path)).status).toBe(429);
   });
 
-  it('admits 10 creates of a user in 15 minutes from any address, more or any number where they are let [limit-creates]', async () => {
-    await using market = await start();
-    const create = (key: string, address?: string) =>
-      market.request('POST', '/api/deployments', { body: {}, key, ...(address && { address }) });
-    for (let count = 9; count >= 0; count--) {
-      const reply = await create(market.user.key, `192.0.2.${count}`);
-      expect([reply.status, ...standing(reply).slice(0, 2)]).toEqual([400, 10, count]);
-    }
-    expect((await create(market.user.key)).status).toBe(429);
+  it('admits 10 accepted creates of a user in 15 minutes from any address, more or any number where they are let [limit-creates]', async () => {
+    await using market = await startSelling();
+    const { key } = market.user;
+    for (let count = 249; count > 229; count--)
+      expect(outcomeOf(await create(market, { key, body: {} }))).toEqual([400, 250, count]);
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => create(market, { key, address: `192.0.2.${index}` })),
+    );
+    expect(replies.map(outcomeOf).sort()).toEqual([
+      ...Array.from({ length: 10 }, (_, count) => [201, 10, count]),
+      ...Array(10).fill([429, 10, 0]),
+    ]);
     const raised = await market.addUser('raised@example.com', { createLimit: 12 });
-    expect(standing(await create(raised.key)).slice(0, 2)).toEqual([12, 11]);
-    const unlimited = await market.addUser('unlimited@example.com', { createLimit: -1 });
-    for (let count = 0; count < 300; count++) expect((await create(unlimited.key)).status).toBe(400);
+    expect(outcomeOf(await create(market, raised))).toEqual([201, 12, 11]);
     const none = await market.addUser('none@example.com', { createLimit: 0 });
-    expect((await create(none.key)).status).toBe(429);
+    expect(outcomeOf(await create(market, none))).toEqual([429, 0, 0]);
+    const unlimited = await market.addUser('unlimited@example.com', { createLimit: -1 });
+    for (let count = 0; count < 11; count++)
+      expect(outcomeOf(await create(market, unlimited))).toEqual([201, 250, 230]);
   });
 
   it('follows a limit that is raised while it is used up [limit-raised]', async () => {
-    await using market = await start();
-    const path = '/api/deployments';
-    expect((await askTimes(market, 11, 'POST', path, { body: {} })).status).toBe(429);
+    await using market = await startSelling({ rateLimits: { ...mLimits, creates: 1 } });
+    await create(market, market.user);
+    expect((await create(market, market.user)).status).toBe(429);
     await market.store.transact(async (tx) => {
       const user = await tx.users.byId(market.user.userId);
       if (user !== null) await tx.users.update({ ...user, createLimit: 20 });
     });
-    expect((await market.request('POST', path, { body: {} })).status).toBe(400);
+    expect((await create(market, market.user)).status).toBe(201);
   });
 
-  it('counts wrong credentials against their address, and against no user', async () => {
-    await using market = await start();
-    const wrong = await askTimes(market, 250, 'POST', '/api/deployments', { body: {}, key: 'wrong' });
-    expect([wrong.status, ...standing(wrong).slice(0, 2)]).toEqual([401, 250, 0]);
-    expect((await market.request('POST', '/api/deployments', { body: {}, key: 'wrong' })).status).toBe(429);
-    expect((await market.request('POST', '/api/deployments', { body: {} })).status).toBe(400);
-  });
+  it.each([
+    [401, { key: 'wrong' }],
+    [400, { body: {} }],
+    [400, { body: '{' }],
+  ])(
+    'counts creates that are refused with %s against their address, and against no user',
+    async (status, refused) => {
+      await using market = await startSelling({ rateLimits: { ...mLimits, otherRequests: 2 } });
+      const request = { ...market.user, ...refused };
+      expect(outcomeOf(await create(market, request))).toEqual([status, 2, 1]);
+      expect(standing(await market.request('GET', '/api/config/system')).slice(0, 2)).toEqual([2, 0]);
+      const last = await create(market, request);
+      expect([...outcomeOf(last), last.headers.get('Retry-After')]).toEqual([429, 2, 0, '900']);
+      expect(last.body['retryAfter']).toBe(900);
+      expect(outcomeOf(await create(market, market.user))).toEqual([201, 10, 9]);
+    },
+  );
 });
 
 describe('the address that is counted', () => {

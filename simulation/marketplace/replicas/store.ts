@@ -78,6 +78,7 @@ export function marketStore(parts: FacadeParts): Store {
     onWake: (woken) => store.onWake((...about) => deliver(parts, () => woken(...about))),
     snapshot: (body) => ask(() => store.snapshot(body)),
     countRequest: (window) => ask(() => store.countRequest(window)),
+    uncountRequest: (window) => ask(() => store.uncountRequest(window)),
     proveWrites: () => ask(async () => undefined),
     close: async () => undefined,
   };

@@ -124,8 +124,11 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const asked = withPromptReads(store);
   const authenticator = new Authenticator({ store: asked, clock });
   const deadline = new AnswerDeadline();
-  const countRequest: typeof store.countRequest = (window) => deadline.of(store.countRequest(window));
-  const rateLimits = new RateLimits({ store: { countRequest }, clock }, parts.rateLimits);
+  const counts: Pick<Store, 'countRequest' | 'uncountRequest'> = {
+    countRequest: (window) => deadline.of(store.countRequest(window)),
+    uncountRequest: (window) => deadline.of(store.uncountRequest(window)),
+  };
+  const rateLimits = new RateLimits({ store: counts, clock }, parts.rateLimits);
   let isServing = true;
   const findProblem = readiness({
     isServing: () => isServing,
@@ -222,5 +225,6 @@ function withWriteHealth(store: Store, writes: WriteHealth): Store {
     ...store,
     transact: (body) => writes.attempt(() => store.transact(body)),
     countRequest: (window) => writes.attempt(() => store.countRequest(window)),
+    uncountRequest: (window) => writes.attempt(() => store.uncountRequest(window)),
   };
 }

@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler, Next } from 'hono';
+import { ApiError } from '../contract/errors.ts';
 import { KeyRefused } from '../teams/authenticate.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { type RateLimitStatus, rateLimitHeaders } from './rate-limits.ts';
@@ -10,8 +11,8 @@ const PUBLIC = /^\/api\/providers$/;
 const OPTIONAL = /^\/api\/gpu-offers$/;
 
 /**
- * Counts a request for its address before it checks the credential, which stops floods of wrong keys. A create counts
- * for its user (M: Limits); without a valid key it counts for its address.
+ * Counts a request for its address before it checks the credential, which stops floods of wrong keys. An accepted create
+ * counts for its user (M: Limits), a refused one for its address.
  */
 export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
@@ -38,22 +39,32 @@ export function stillAdmitted(deps: Deps): MiddlewareHandler<HttpEnv> {
   };
 }
 
+/**
+ * A create holds a place of its user while it is under way, so that parallel ones stay within the limit. It keeps the
+ * place unless it is certain that it made nothing.
+ */
 async function admitCreate(deps: Deps, context: Context<HttpEnv>, next: Next): Promise<void> {
   const { rateLimits, store } = deps;
   try {
     await authenticate(deps, context);
   } catch (error) {
-    rateLimits.assertWithin(
-      setRateLimitHeaders(context, await rateLimits.countAddress('other', context.get('network'))),
-    );
+    await countRefused(deps, context);
     throw error;
   }
   const { userId } = context.get('caller');
   const user = await store.read.users.byId(userId);
-  rateLimits.assertWithin(
-    setRateLimitHeaders(context, await rateLimits.countCreate(userId, user?.createLimit ?? null)),
-  );
-  return next();
+  const place = await rateLimits.takePlace(userId, user?.createLimit ?? null);
+  if (place !== null) rateLimits.assertWithin(setRateLimitHeaders(context, place));
+  await next();
+  if (!(context.error instanceof ApiError)) return;
+  if (place !== null) await rateLimits.giveBack(userId, place);
+  await countRefused(deps, context);
+}
+
+/** @throws {RateLimited} if the address has used up its requests */
+async function countRefused({ rateLimits }: Deps, context: Context<HttpEnv>): Promise<void> {
+  const rateLimit = await rateLimits.countAddress('other', context.get('network'));
+  rateLimits.assertWithin(setRateLimitHeaders(context, rateLimit));
 }
 
 async function authenticate({ authenticator }: Deps, context: Context<HttpEnv>): Promise<void> {

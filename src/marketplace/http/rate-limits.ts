@@ -13,20 +13,18 @@ export interface RateLimitStatus {
   endsAt: number;
 }
 
-/** The headers show this limit for a request without a limit. */
-const UNLIMITED = 2_147_483_647;
 const MAX_KNOWN = 100_000;
 
 /** Fixed windows that begin with their first request (M: Limits). */
 export class RateLimits {
   readonly options: RateLimitOptions;
-  readonly #store: Pick<Store, 'countRequest'>;
+  readonly #store: Pick<Store, 'countRequest' | 'uncountRequest'>;
   readonly #clock: Clock;
   /** The last known states. Replies to uncounted requests show them, and floods are refused by them without a write. */
   readonly #known = new Map<string, RateLimitStatus>();
 
   constructor(
-    { store, clock }: { store: Pick<Store, 'countRequest'>; clock: Clock },
+    { store, clock }: { store: Pick<Store, 'countRequest' | 'uncountRequest'>; clock: Clock },
     options: RateLimitOptions,
   ) {
     this.#store = store;
@@ -34,7 +32,7 @@ export class RateLimits {
     this.options = options;
   }
 
-  /** The window that counts a request (M: Limits). Null for a create, which counts for its user once that is known. */
+  /** The window that counts a request (M: Limits). Null for a create: see {@link admission}. */
   windowOf(method: string, path: string): AddressWindow | null {
     if (method === 'POST' && path === '/api/deployments') return null;
     const read = method === 'HEAD' ? 'GET' : method;
@@ -48,11 +46,21 @@ export class RateLimits {
     return this.#count(`${window}:${address}`, this.#limitOf(window));
   }
 
-  /** Counts a create. `ownLimit`: see {@link UserRecord.createLimit}. */
-  async countCreate(userId: string, ownLimit: number | null): Promise<RateLimitStatus> {
+  /**
+   * Takes a place for a create of the user, if one is free. Null: the user has no limit. `ownLimit`: see
+   * {@link UserRecord.createLimit}. The store is asked each time, because another server may give a place back.
+   */
+  async takePlace(userId: string, ownLimit: number | null): Promise<RateLimitStatus | null> {
     const limit = ownLimit ?? this.options.creates;
-    if (limit < 0) return this.#fresh(UNLIMITED);
-    return this.#count(`creates:${userId}`, limit);
+    if (limit < 0) return null;
+    const window = { name: creates(userId), now: this.#clock.now(), lengthMs: this.options.windowMs };
+    const { count, endsAt } = await this.#store.countRequest({ ...window, most: limit });
+    return { limit, remaining: limit - count, endsAt };
+  }
+
+  /** Gives back a taken place: its create was refused. */
+  async giveBack(userId: string, { endsAt }: RateLimitStatus): Promise<void> {
+    await this.#store.uncountRequest({ name: creates(userId), endsAt });
   }
 
   /** The state of an address as far as this process knows, without counting. */
@@ -98,6 +106,8 @@ export class RateLimits {
     return { catalog: catalogReads, account: accountRequests, other: otherRequests }[window];
   }
 }
+
+const creates = (userId: string): string => `creates:${userId}`;
 
 const rules: readonly { window: AddressWindow; methods: readonly string[]; pattern: RegExp }[] = [
   { window: 'catalog', methods: ['GET'], pattern: /^\/api\/(providers|gpu-offers)$/ },

@@ -123,9 +123,9 @@ export interface RateLimitOptions {
   catalogReads: number;
   /** Deployments except creates, can-terminate, SSH keys, balance and teams, per address. */
   accountRequests: number;
-  /** POST /api/deployments, per user without a limit of their own. */
+  /** Accepted POST /api/deployments, per user without a limit of their own. */
   creates: number;
-  /** All other requests, per address. */
+  /** All other requests, and refused creates, per address. */
   otherRequests: number;
 }
 

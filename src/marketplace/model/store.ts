@@ -261,12 +261,18 @@ export interface Store {
   readonly confirmationsAtOnce: number;
   /** Runs reads that all see the same committed state, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
-  /** Counts a request in a fixed window that starts with its first one. Returns the count and the end of the window. */
+  /**
+   * Counts a request in a fixed window that starts with its first one. Returns the count and the end of the window. A
+   * window that has counted `most` requests is full: it stays as it is, and `most + 1` is returned.
+   */
   countRequest(window: {
     name: string;
     now: number;
     lengthMs: number;
+    most?: number;
   }): Promise<{ count: number; endsAt: number }>;
+  /** Takes back one counted request of the window that ends at `endsAt`, unless that window is over. */
+  uncountRequest(window: { name: string; endsAt: number }): Promise<void>;
   /** Writes about as much as a create does and rolls it back. Rejects if there is no room for it. */
   proveWrites(): Promise<void>;
   close(): Promise<void>;

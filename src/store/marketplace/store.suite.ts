@@ -253,13 +253,21 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
     });
 
     it('counts requests in windows that begin with their first one', async () => {
-      const count = (name: string, at: number) => store.countRequest({ name, now: at, lengthMs: 100 });
+      const count = (name: string, at: number, most?: number) =>
+        store.countRequest({ name, now: at, lengthMs: 100, ...(most && { most }) });
       expect(await count('a', now)).toEqual({ count: 1, endsAt: now + 100 });
       expect(await count('a', now + 99)).toEqual({ count: 2, endsAt: now + 100 });
       expect(await count('b', now + 50)).toEqual({ count: 1, endsAt: now + 150 });
       expect(await count('a', now + 100)).toEqual({ count: 1, endsAt: now + 200 });
       const many = await Promise.all(Array.from({ length: 50 }, () => count('many', now)));
       expect(many.map((one) => one.count).sort((a, b) => a - b)).toEqual(many.map((_, index) => index + 1));
+      const full = await Promise.all(Array.from({ length: 5 }, () => count('full', now, 2)));
+      expect(full.map((one) => one.count).sort()).toEqual([1, 2, 3, 3, 3]);
+      await store.uncountRequest({ name: 'full', endsAt: now + 100 });
+      await store.uncountRequest({ name: 'full', endsAt: now + 99 });
+      expect(await count('full', now + 1, 2)).toEqual({ count: 2, endsAt: now + 100 });
+      expect(await count('full', now + 2, 2)).toEqual({ count: 3, endsAt: now + 100 });
+      expect(await count('full', now + 100, 2)).toEqual({ count: 1, endsAt: now + 200 });
     });
 
     it('starts a new count if a window was begun by a clock far ahead', async () => {

@@ -1,4 +1,4 @@
-import { gt, inArray, lte, or, sql } from 'drizzle-orm';
+import { and, eq, gt, inArray, lte, or, sql } from 'drizzle-orm';
 import type { Store } from '../../../marketplace/model/store.ts';
 import type { Db } from '../../queries/connection.ts';
 import { requestCountTables } from '../../schema/marketplace.ts';
@@ -21,7 +21,12 @@ export class SharedRequestCounts {
     this.#db = db;
   }
 
-  async count({ name, now, lengthMs }: Window): Promise<{ count: number; endsAt: number }> {
+  async count({
+    name,
+    now,
+    lengthMs,
+    most = Number.MAX_SAFE_INTEGER,
+  }: Window): Promise<{ count: number; endsAt: number }> {
     await this.#forget(now);
     const begun = { name, count: 1, endsAt: now + lengthMs };
     // The clocks of two processes differ by less than a window. A window that ends later was started by a wrong clock.
@@ -35,9 +40,22 @@ export class SharedRequestCounts {
           count: sql`CASE WHEN ${isOver} THEN 1 ELSE ${requestCounts.count} + 1 END`,
           endsAt: sql`CASE WHEN ${isOver} THEN ${begun.endsAt} ELSE ${requestCounts.endsAt} END`,
         },
+        setWhere: sql`${isOver} OR ${requestCounts.count} < ${most}`,
       })
       .returning({ count: requestCounts.count, endsAt: requestCounts.endsAt });
-    return window ?? begun;
+    if (window !== undefined) return window;
+    const [full = begun] = await this.#db
+      .select({ endsAt: requestCounts.endsAt })
+      .from(requestCounts)
+      .where(eq(requestCounts.name, name));
+    return { count: most + 1, endsAt: full.endsAt };
+  }
+
+  async uncount({ name, endsAt }: Parameters<Store['uncountRequest']>[0]): Promise<void> {
+    await this.#db
+      .update(requestCounts)
+      .set({ count: sql`${requestCounts.count} - 1` })
+      .where(and(eq(requestCounts.name, name), eq(requestCounts.endsAt, endsAt)));
   }
 
   /** Skips windows that another process is counting in or deleting. */

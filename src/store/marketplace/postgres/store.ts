@@ -61,6 +61,7 @@ export async function openMarketplacePostgresStore(
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),
+    uncountRequest: (window) => guarded(requests.uncount(window)),
     proveWrites: database.proveWrites,
     close: () => (closing ??= end()),
   };

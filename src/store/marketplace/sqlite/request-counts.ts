@@ -9,10 +9,14 @@ const MOST = 100_000;
 export class RequestCounts {
   readonly #windows = new Map<string, { count: number; endsAt: number }>();
 
-  count({ name, now, lengthMs }: Parameters<Store['countRequest']>[0]): { count: number; endsAt: number } {
+  count({ name, now, lengthMs, most = Number.POSITIVE_INFINITY }: Parameters<Store['countRequest']>[0]): {
+    count: number;
+    endsAt: number;
+  } {
     const known = this.#windows.get(name);
     // A window that ends later was started with a wrong clock.
     if (known !== undefined && known.endsAt > now && known.endsAt <= now + lengthMs) {
+      if (known.count >= most) return { ...known, count: most + 1 };
       known.count++;
       return { ...known };
     }
@@ -21,6 +25,11 @@ export class RequestCounts {
     const begun = { count: 1, endsAt: now + lengthMs };
     this.#windows.set(name, begun);
     return { ...begun };
+  }
+
+  uncount({ name, endsAt }: Parameters<Store['uncountRequest']>[0]): void {
+    const known = this.#windows.get(name);
+    if (known?.endsAt === endsAt) known.count--;
   }
 
   /** Iterates in the order of their start: windows of one length end in that order. */

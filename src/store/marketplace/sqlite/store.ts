@@ -61,6 +61,7 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
       }
     },
     countRequest: async (window) => requests.count(window),
+    uncountRequest: async (window) => requests.uncount(window),
     proveWrites: () => database.proveWrites(),
     close: () => database.close(),
   };
