@@ -27,6 +27,23 @@ export interface OperatorKeyWriter extends OperatorKeyReader {
   recordUse(id: string, at: number): Promise<void>;
 }
 
+/** A console session. Its secret is in the browser's cookie; only the digest is stored. */
+export interface OperatorSessionRecord {
+  digest: Buffer;
+  /** The id of the operator key that opened it. */
+  keyId: string;
+  endsAt: number;
+}
+
+export interface OperatorSessionReader {
+  byDigest(digest: Buffer): Promise<OperatorSessionRecord | null>;
+}
+export interface OperatorSessionWriter extends OperatorSessionReader {
+  /** Adds a session. Removes the sessions that ended before `now`, and the oldest of its key beyond `most`. */
+  insert(record: OperatorSessionRecord, limits: { now: number; most: number }): Promise<void>;
+  remove(digest: Buffer): Promise<void>;
+}
+
 /** `server` means that a server acted by itself, or on a signal. */
 export const auditSources = ['api', 'console', 'cli', 'server'] as const;
 

@@ -4,11 +4,19 @@ import type {
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
+  OperatorSessionReader,
+  OperatorSessionRecord,
+  OperatorSessionWriter,
 } from '../operator-kit/model.ts';
 
 interface StoreOfOperators {
-  read: { operatorKeys: OperatorKeyReader; audit: AuditReader };
-  transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
+  read: { operatorKeys: OperatorKeyReader; operatorSessions: OperatorSessionReader; audit: AuditReader };
+  transact<T>(body: (tx: Writers) => Promise<T>): Promise<T>;
+}
+interface Writers {
+  operatorKeys: OperatorKeyWriter;
+  operatorSessions: OperatorSessionWriter;
+  audit: AuditWriter;
 }
 
 /** Tests of operator keys and of the audit log, for the database of either product. */
@@ -38,6 +46,27 @@ export function describeOperators(storeOf: () => StoreOfOperators, now: number):
     expect(await operatorKeys.byDigest(Buffer.alloc(32))).toBeNull();
     expect(await operatorKeys.byId('op-1')).toEqual(first);
     expect(await operatorKeys.byId('op-3')).toBeNull();
+  });
+
+  it('keeps the newest sessions of each operator key until they end', async () => {
+    const session = (id: string, keyId: string, endsAt: number) => ({
+      digest: Buffer.alloc(32, id),
+      keyId,
+      endsAt: now + endsAt,
+    });
+    const [a, b, c, d, e] = [
+      ...([session('a', 'op-1', 1), session('b', 'op-2', 1), session('c', 'op-1', 2)] as const),
+      ...([session('d', 'op-1', 3), session('e', 'op-3', 9)] as const),
+    ];
+    const insert = (one: OperatorSessionRecord, at: number) =>
+      storeOf().transact((tx) => tx.operatorSessions.insert(one, { now: at, most: 2 }));
+    const kept = () =>
+      Promise.all([a, b, c, d, e].map(({ digest }) => storeOf().read.operatorSessions.byDigest(digest)));
+    for (const one of [a, b, c, d]) await insert(one, now);
+    expect(await kept()).toEqual([null, b, c, d, null]);
+    await storeOf().transact((tx) => tx.operatorSessions.remove(c.digest));
+    await insert(e, now + 1);
+    expect(await kept()).toEqual([null, null, null, d, e]);
   });
 
   it('keeps the audit log, shows it page by page, the newest first, and prunes its oldest entries', async () => {

@@ -3,6 +3,8 @@ import type {
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
+  OperatorSessionReader,
+  OperatorSessionWriter,
 } from '../../operator-kit/model.ts';
 import type { LeaseWriter as NamedLeases } from '../../work/lease.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
@@ -219,6 +221,7 @@ export interface Reader {
   catalogs: CatalogReader;
   settings: SettingReader;
   operatorKeys: OperatorKeyReader;
+  operatorSessions: OperatorSessionReader;
   audit: AuditReader;
 }
 
@@ -240,6 +243,7 @@ export interface Transaction {
   signals: SignalWriter;
   settings: SettingWriter;
   operatorKeys: OperatorKeyWriter;
+  operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
 }
 

@@ -53,15 +53,15 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
   );
   app.post('/login', readForm(), (context) => logIn(deps, look, sessions, context));
   app.use(async (context, next) => {
-    const session = await sessionOf(deps, sessions, context);
+    const session = await sessions.find(secretOf(context));
     if (session === undefined) return askForLogin(context);
     context.set('session', session);
     return next();
   });
   app.get('/events', (context) => {
-    const secret = getCookie(context, cookieName(context));
+    const secret = secretOf(context);
     const isAllowed = async (): Promise<boolean> =>
-      (await liveSession(deps, sessions, secret).catch(() => undefined)) !== undefined;
+      (await sessions.find(secret).catch(() => undefined)) !== undefined;
     const body = streams.open(isAllowed, context.req.raw.signal);
     if (body === null) return context.text('Too many pages are open, or the server is draining.', 503);
     return context.body(body, 200, {
@@ -72,7 +72,7 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
   });
   app.post('*', readForm(), async (context, next) => {
     // Receiving a form may take long, and its key may have been revoked meanwhile.
-    if ((await sessionOf(deps, sessions, context)) === undefined) return askForLogin(context);
+    if ((await sessions.find(secretOf(context))) === undefined) return askForLogin(context);
     const csrf = context.get('form').get('csrf');
     if (isSameOrigin(context) && isOwnForm(context.get('session'), csrf)) return next();
     return context.html(
@@ -84,8 +84,8 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
       403,
     );
   });
-  app.post('/logout', (context) => {
-    sessions.end(getCookie(context, cookieName(context)));
+  app.post('/logout', async (context) => {
+    await sessions.end(secretOf(context));
     deleteCookie(context, cookieName(context), { path: '/console' });
     return context.redirect('/console/login', 303);
   });
@@ -170,8 +170,11 @@ async function logIn(
   if (key === null)
     return context.html(loginPage(look, { next, problem: 'This operator key is unknown or revoked.' }), 401);
   const actor: Actor = { name: key.name, ...from };
-  await store.transact((tx) => audit(tx, clock, actor, { action: 'console.login' }));
-  setCookie(context, cookieName(context), sessions.begin(key), {
+  const session = await store.transact(async (tx) => {
+    await audit(tx, clock, actor, { action: 'console.login' });
+    return sessions.begin(tx, key.id);
+  });
+  setCookie(context, cookieName(context), session, {
     path: '/console',
     httpOnly: true,
     sameSite: 'Strict',
@@ -182,30 +185,13 @@ async function logIn(
   return context.redirect(next, 303);
 }
 
+function secretOf(context: Context): string | undefined {
+  return getCookie(context, cookieName(context));
+}
+
 /** Browsers share a host's cookies across ports. The port in the name separates two servers on one host. */
 function cookieName(context: Context): string {
   return `berth_console_${/:(\d+)$/.exec(context.req.header('host') ?? '')?.[1] ?? '0'}`;
-}
-
-function sessionOf(
-  deps: ConsoleBase,
-  sessions: Sessions,
-  context: Context<ConsoleEnv>,
-): Promise<Session | undefined> {
-  return liveSession(deps, sessions, getCookie(context, cookieName(context)));
-}
-
-/** Returns the session of a request. A session ends with its key. Rejects while the store does not answer. */
-async function liveSession(
-  { operators }: Pick<ConsoleBase, 'operators'>,
-  sessions: Sessions,
-  secret: string | undefined,
-): Promise<Session | undefined> {
-  const session = sessions.find(secret);
-  if (session === undefined) return undefined;
-  if ((await operators.ofId(session.keyId)) !== null) return session;
-  sessions.end(secret);
-  return undefined;
 }
 
 function askForLogin(context: Context<ConsoleEnv>): Response {

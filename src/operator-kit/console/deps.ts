@@ -1,17 +1,16 @@
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { AuditedStore } from '../audit.ts';
 import type { Operators } from '../keys.ts';
 import type { Actor } from '../model.ts';
 import type { Operation } from '../operation.ts';
 import type { Look, TabMark } from './layout.ts';
 import type { Html } from './parts.ts';
-import type { Session } from './sessions.ts';
+import type { Session, SessionStore } from './sessions.ts';
 
 /** The parts of every product's console. Its pages require more. */
 export interface ConsoleBase {
-  store: AuditedStore;
+  store: SessionStore;
   operators: Pick<Operators, 'ofKey' | 'ofId'>;
   clock: Clock;
   random: Random;

@@ -1,12 +1,29 @@
 import { timingSafeEqual } from 'node:crypto';
 import { digestSecret } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import type { AuditedStore } from '../audit.ts';
+import type { Operators } from '../keys.ts';
+import type { AuditWriter, OperatorSessionReader, OperatorSessionWriter } from '../model.ts';
 
 /** Lifetime of a session, even if it is used. */
 export const SESSION_MS = 12 * 3_600_000;
-/** Maximum number of sessions of one key. At the limit, a new session replaces its oldest. */
-export const MAX_SESSIONS_PER_KEY = 100;
+/** Maximum number of sessions of one key. At the limit, a new session replaces the oldest. */
+const MAX_SESSIONS = 50;
 const SECRET_BYTES = 32;
+
+type SessionTransaction = { audit: AuditWriter; operatorSessions: OperatorSessionWriter };
+
+/** A store that has the console's sessions. */
+export interface SessionStore extends AuditedStore<SessionTransaction> {
+  read: { operatorSessions: OperatorSessionReader };
+}
+
+interface Deps {
+  store: SessionStore;
+  operators: Pick<Operators, 'ofId'>;
+  clock: Pick<Clock, 'now'>;
+  random: Random;
+}
 
 /** A logged-in operator. */
 export interface Session {
@@ -16,44 +33,45 @@ export interface Session {
   operator: string;
   /** CSRF token. Every form of the session contains it. */
   csrf: string;
-  endsAt: number;
 }
 
-/** The console's sessions, in memory: a restart ends them all. Only the digest of a session's secret is kept. */
+/** The console's sessions. They are in the store, so that they outlive a restart and end on every server at once. */
 export class Sessions {
-  readonly #deps: { clock: Pick<Clock, 'now'>; random: Random };
-  readonly #open = new Map<string, Session>();
+  readonly #deps: Deps;
 
-  constructor(deps: { clock: Pick<Clock, 'now'>; random: Random }) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
   /** Opens a session. Returns the secret for the cookie. */
-  begin({ id: keyId, name: operator }: { id: string; name: string }): string {
+  async begin(tx: SessionTransaction, keyId: string): Promise<string> {
     const { clock, random } = this.#deps;
-    const now = clock.now();
-    for (const [key, { endsAt }] of this.#open) if (endsAt <= now) this.#open.delete(key);
-    const own = [...this.#open].flatMap(([key, session]) => (session.keyId === keyId ? [key] : []));
-    if (own.length >= MAX_SESSIONS_PER_KEY) this.#open.delete(own[0] ?? '');
     const secret = random.bytes(SECRET_BYTES).toString('base64url');
-    const csrf = random.bytes(SECRET_BYTES).toString('base64url');
-    this.#open.set(keyOf(secret), { keyId, operator, csrf, endsAt: now + SESSION_MS });
+    const now = clock.now();
+    const record = { digest: digestSecret(secret), keyId, endsAt: now + SESSION_MS };
+    await tx.operatorSessions.insert(record, { now, most: MAX_SESSIONS });
     return secret;
   }
 
-  find(secret: string | undefined): Session | undefined {
+  /** Undefined if the session or its key has ended. Rejects while the store does not answer. */
+  async find(secret: string | undefined): Promise<Session | undefined> {
     if (secret === undefined) return undefined;
-    const session = this.#open.get(keyOf(secret));
-    return session !== undefined && this.#deps.clock.now() < session.endsAt ? session : undefined;
+    const { store, operators, clock } = this.#deps;
+    const session = await store.read.operatorSessions.byDigest(digestSecret(secret));
+    if (session === null || session.endsAt <= clock.now()) return undefined;
+    const key = await operators.ofId(session.keyId);
+    return key === null ? undefined : { keyId: key.id, operator: key.name, csrf: csrfOf(secret) };
   }
 
-  end(secret: string | undefined): void {
-    if (secret !== undefined) this.#open.delete(keyOf(secret));
+  async end(secret: string | undefined): Promise<void> {
+    if (secret === undefined) return;
+    await this.#deps.store.transact((tx) => tx.operatorSessions.remove(digestSecret(secret)));
   }
 }
 
-function keyOf(secret: string): string {
-  return digestSecret(secret).toString('base64url');
+/** Derived from the secret, so that the store has nothing with which a form can be sent. */
+function csrfOf(secret: string): string {
+  return digestSecret(`csrf ${secret}`).toString('base64url');
 }
 
 /** Whether the form has the CSRF token of this session. */

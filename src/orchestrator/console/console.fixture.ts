@@ -18,7 +18,7 @@ import type { ObservedHost } from '../model/inventory.ts';
 import { Doctor, type DoctorFinding } from '../operate/doctor.ts';
 import { createConsole } from './app.ts';
 import { STUCK } from './demo-fleet.fixture.ts';
-import type { PlatformState } from './deps.ts';
+import type { ConsoleDeps, PlatformState } from './deps.ts';
 import { pages } from './pages/pages.ts';
 
 const up: PlatformState = {
@@ -76,7 +76,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
   const errors: object[] = [];
   const infos: object[] = [];
   const catalog = onTwoPlatforms(loadCatalog('fixtures/catalogs/halyard.yaml'));
-  const built = createConsole({
+  const parts: ConsoleDeps = {
     ...deps,
     catalog,
     operators: new Operators({ ...deps, log: { warn: () => undefined } }),
@@ -126,7 +126,8 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     version: packageVersion(),
     server: 'berth-1',
     trustedProxies: 0,
-  });
+  };
+  const built = createConsole(parts);
   const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.app.fetch(req.raw, env));
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
@@ -141,6 +142,9 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     keyId: record.id,
     /** Sends a request without adding a cookie. */
     request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),
+    /** Sends a request to another server on the same database. */
+    requestElsewhere: (to: string, init?: RequestInit) =>
+      createConsole(parts).app.request(`http://console.test${to}`, init),
     /** Logs in as a browser does. Returns the cookie. */
     async logIn(): Promise<string> {
       const reply = await app.request('http://console.test/console/login', {

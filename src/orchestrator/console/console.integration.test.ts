@@ -8,6 +8,7 @@ import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fi
 
 let shown: TestConsole;
 let clock: VirtualClock;
+let tab: Tab;
 let get: Tab['get'];
 let read: Tab['read'];
 let post: Tab['post'];
@@ -16,7 +17,8 @@ beforeEach(async () => {
   clock = new VirtualClock();
   shown = await startConsole({ clock });
   await putDemoFleet(shown);
-  ({ get, read, post } = await shown.openTab());
+  tab = await shown.openTab();
+  ({ get, read, post } = tab);
 });
 afterEach(() => shown[Symbol.asyncDispose]());
 
@@ -122,26 +124,24 @@ describe('the login', () => {
   });
 });
 
-describe('a session', () => {
-  it('ends when its operator signs out', async () => {
-    const csrf = csrfOf(await read('/console'));
-    expect((await post('/console/logout', { csrf })).headers.get('location')).toBe('/console/login');
-    expect((await get('/console')).status).toBe(303);
-  });
-
-  it('ends with its key', async () => {
-    expect((await get('/console')).status).toBe(200);
-    await revokeOperatorKey(shown, shown.keyId);
-    expect((await get('/console')).status).toBe(303);
-  });
-
-  it('ends after twelve hours', async () => {
+it.each([
+  ['its operator signs out', async () => post('/console/logout', { csrf: csrfOf(await read('/console')) })],
+  ['its key is revoked', () => revokeOperatorKey(shown, shown.keyId)],
+  ['its twelve hours are over', () => clock.step(1)],
+])(
+  'a session is known to every server, and ends on all of them when %s [console-sessions]',
+  async (_when, end) => {
+    const { cookie, get } = tab;
+    const statuses = async () => {
+      const replies = [get('/console'), shown.requestElsewhere('/console', { headers: { cookie } })];
+      return (await Promise.all(replies)).map(({ status }) => status);
+    };
     clock.step(SESSION_MS - 1);
-    expect((await get('/console')).status).toBe(200);
-    clock.step(1);
-    expect((await get('/console')).status).toBe(303);
-  });
-});
+    expect(await statuses()).toEqual([200, 200]);
+    await end();
+    expect(await statuses()).toEqual([303, 303]);
+  },
+);
 
 it('the doctor page shows the findings of this server when an operator starts a check [console-doctor]', async () => {
   const page = await read('/console/doctor');

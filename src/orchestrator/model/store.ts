@@ -4,6 +4,8 @@ import type {
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
+  OperatorSessionReader,
+  OperatorSessionWriter,
 } from '../../operator-kit/model.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
 import type { AttemptReader, AttemptWriter, Pruned, PruneRequest } from './attempt.ts';
@@ -203,6 +205,7 @@ export interface Reader {
   cordons: CordonReader;
   history: HistoryReader;
   operatorKeys: OperatorKeyReader;
+  operatorSessions: OperatorSessionReader;
   audit: AuditReader;
   installation: InstallationReader;
 }
@@ -228,6 +231,7 @@ export interface Transaction extends Reader {
   cordons: CordonWriter;
   history: HistoryWriter;
   operatorKeys: OperatorKeyWriter;
+  operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
   installation: InstallationWriter;
   idempotency: {

@@ -1,9 +1,11 @@
-import { and, asc, desc, eq, inArray, lt } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, lt, lte, notInArray, or } from 'drizzle-orm';
 import type {
   AuditReader,
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
+  OperatorSessionReader,
+  OperatorSessionWriter,
 } from '../../operator-kit/model.ts';
 import type { operatorTables } from '../schema/operators.ts';
 import type { Connection as AnyConnection } from './connection.ts';
@@ -36,6 +38,35 @@ export function operatorKeyWriter(connection: Connection): OperatorKeyWriter {
       void (await db.update(operatorKeys).set({ revokedAt }).where(eq(operatorKeys.id, id))),
     recordUse: async (id, lastUsedAt) =>
       void (await db.update(operatorKeys).set({ lastUsedAt }).where(eq(operatorKeys.id, id))),
+  };
+}
+
+const sessionByDigest = prepared(({ db, operatorSessions }: Connection, { digest }: { digest: Buffer }) =>
+  db.select().from(operatorSessions).where(eq(operatorSessions.digest, digest)),
+);
+
+export function operatorSessionReader(connection: Connection): OperatorSessionReader {
+  return { byDigest: (digest) => firstOf(sessionByDigest(connection, { digest })) };
+}
+
+export function operatorSessionWriter(connection: Connection): OperatorSessionWriter {
+  const { db, operatorSessions: sessions } = connection;
+  return {
+    ...operatorSessionReader(connection),
+    insert: async (record, { now, most }) => {
+      const isOfKey = eq(sessions.keyId, record.keyId);
+      const kept = db
+        .select({ digest: sessions.digest })
+        .from(sessions)
+        .where(isOfKey)
+        .orderBy(desc(sessions.endsAt))
+        .limit(most - 1);
+      await db
+        .delete(sessions)
+        .where(or(lte(sessions.endsAt, now), and(isOfKey, notInArray(sessions.digest, kept))));
+      await db.insert(sessions).values(record);
+    },
+    remove: async (digest) => void (await db.delete(sessions).where(eq(sessions.digest, digest))),
   };
 }
 

@@ -16,7 +16,14 @@ import {
   markReader,
   markWriter,
 } from './marks.ts';
-import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from './operators.ts';
+import {
+  auditReader,
+  auditWriter,
+  operatorKeyReader,
+  operatorKeyWriter,
+  operatorSessionReader,
+  operatorSessionWriter,
+} from './operators.ts';
 import { sightingReader, sightingWriter } from './sightings.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 import { withErrors } from './with-errors.ts';
@@ -50,6 +57,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     cordons: translated(cordonReader(connection)),
     history: translated(historyReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
+    operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
     installation: translated(installationReader(connection)),
   };
@@ -76,6 +84,7 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     cordons: cordonWriter(connection),
     history: historyWriter(connection, changes.history),
     operatorKeys: operatorKeyWriter(connection),
+    operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
     installation: installationWriter(connection),
     idempotency: idempotencyWriter(connection),

@@ -15,6 +15,13 @@ export function operatorTables({ table, text, bytes, bigint, json, sequence }: D
     lastUsedAt: bigint('last_used_at'),
   });
 
+  /** Sessions of the console, which any server on the database accepts. */
+  const operatorSessions = table('operator_sessions', {
+    digest: bytes('digest').primaryKey(),
+    keyId: text('key_id').notNull(),
+    endsAt: bigint('ends_at').notNull(),
+  });
+
   /** The table has no references, because a row outlives its subject. */
   const audit = table('audit', {
     id: sequence('id'),
@@ -28,5 +35,5 @@ export function operatorTables({ table, text, bytes, bigint, json, sequence }: D
     outcome: text('outcome').$type<AuditEntry['outcome']>().notNull(),
   });
 
-  return { operatorKeys, audit };
+  return { operatorKeys, operatorSessions, audit };
 }

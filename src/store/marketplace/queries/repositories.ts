@@ -1,5 +1,12 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
-import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from '../../queries/operators.ts';
+import {
+  auditReader,
+  auditWriter,
+  operatorKeyReader,
+  operatorKeyWriter,
+  operatorSessionReader,
+  operatorSessionWriter,
+} from '../../queries/operators.ts';
 import { withErrors } from '../../queries/with-errors.ts';
 import { type Notifications, noNotifications, signalWriter } from '../row-signals.ts';
 import { catalogReader, catalogWriter } from './catalogs.ts';
@@ -32,6 +39,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     catalogs: translated(catalogReader(connection)),
     settings: translated(settingReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
+    operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
   };
 }
@@ -59,6 +67,7 @@ export function transactionOn(
     signals: signalWriter(notifications),
     settings: settingWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
+    operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
   };
 }
