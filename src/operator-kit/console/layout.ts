@@ -47,7 +47,7 @@ export function framed({ brand, tabs, search: to }: Look, frame: Frame): Html {
 </div>
 </div>
 <nav class="tabs" id="tabs" aria-label="Pages" data-live>${tabs.map((tab) => tabLink(tab, path, mark))}</nav>
-</header>`;
+</header><div class="off bad" role="alert" hidden></div>`;
   const foot = html`<footer>Server ${server} · Berth ${version} · times are UTC</footer>`;
   return page(
     title,

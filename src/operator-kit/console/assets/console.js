@@ -2,6 +2,7 @@
 // with `data-live` that differs is replaced. Without this script every page works all the same, and is read by hand.
 
 const indicator = document.querySelector('.live');
+const banner = document.querySelector('.off');
 /** What the server sent of each part; what the page has may be changed by the reader, such as an opened section. */
 const sent = new Map();
 let stream;
@@ -11,18 +12,21 @@ let isStale = false;
 let problem;
 /** When the server sent what is shown. */
 let readAt = Date.now();
-/** The pause before the next try to connect. */
-let pauseMs;
 let retry;
 let silence;
 /** Whether the stream has ended since the page was loaded. */
 let hasMissed = false;
+/** Whether a click waits for the server's answer. */
+let isAsking = false;
+const WAIT = 'It reconnects by itself.';
+let advice = WAIT;
 
-const FIRST_PAUSE_MS = 1_000;
-const MAX_PAUSE_MS = 30_000;
 /** The server sends something every ten seconds. */
 const SILENT_MS = 25_000;
+const CONNECT_MS = 5_000;
 const READ_MS = 15_000;
+const REREAD_MS = 10_000;
+const CLICK_MS = 3_000;
 
 const parts = (root) => [...root.querySelectorAll('[data-live]')];
 /** How long ago something was changes by itself. */
@@ -30,11 +34,16 @@ const comparable = (part) => part.outerHTML.replace(/(<time[^>]*>)[^<]*/g, '$1')
 
 function tell(found) {
   problem = found;
+  if (found === undefined) advice = WAIT;
   tellTimes();
-  if (!indicator) return;
+  if (!indicator || !banner) return;
   indicator.dataset.state = found === undefined ? 'on' : 'off';
+  indicator.textContent = found === undefined ? 'live' : 'off';
   const at = new Date(readAt).toISOString().slice(11, 19);
-  indicator.textContent = found === undefined ? 'live' : `off: ${found}; read at ${at} UTC`;
+  const text = found === undefined ? '' : `Off: ${found}. This page was read at ${at} UTC. ${advice}`;
+  // Screen readers read each change.
+  if (banner.textContent !== text) banner.textContent = text;
+  banner.hidden = found === undefined;
 }
 
 function keepOpened(from, to) {
@@ -105,9 +114,8 @@ function listen() {
   if (document.hidden || !document.body.dataset.events) return;
   stop();
   stream = new EventSource(document.body.dataset.events);
-  expect();
+  expect(CONNECT_MS);
   stream.addEventListener('open', () => {
-    pauseMs = FIRST_PAUSE_MS;
     expect();
     if (hasMissed) void read();
     else tell(undefined);
@@ -119,18 +127,32 @@ function listen() {
   stream.addEventListener('error', () => lose('no connection'));
 }
 
-function expect() {
+function expect(withinMs = SILENT_MS) {
   clearTimeout(silence);
-  silence = setTimeout(() => lose('the server is silent'), SILENT_MS);
+  silence = setTimeout(() => lose('the server is silent'), withinMs);
 }
 
-/** Tries again after a pause. Meanwhile a read says why: a session that has ended leads to the login. */
+/** Tries again in one to two seconds. Meanwhile a read says why: a session that has ended leads to the login. */
 function lose(found) {
   stop();
-  tell(found);
-  void read();
-  retry = setTimeout(listen, pauseMs * (0.5 + Math.random() / 2));
-  pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
+  if (problem === undefined || Date.now() - readAt > REREAD_MS) void read();
+  tell(problem ?? found);
+  retry = setTimeout(listen, 1_000 * (1 + Math.random()));
+}
+
+/** While the server does not answer, a click would replace this page by an error page of the browser. */
+async function follow(event, go) {
+  if (problem === undefined || event.defaultPrevented) return;
+  event.preventDefault();
+  if (isAsking) return;
+  isAsking = true;
+  // The script is served without a session or the database.
+  const asked = fetch(import.meta.url, { cache: 'no-store', signal: AbortSignal.timeout(CLICK_MS) });
+  const answers = await asked.then(({ ok }) => ok).catch(() => false);
+  isAsking = false;
+  if (answers) return go();
+  advice = 'Your click did nothing: repeat it once the server answers.';
+  tell(problem ?? 'no connection');
 }
 
 function stop() {
@@ -162,7 +184,6 @@ function tellTimes() {
 for (const part of parts(document)) sent.set(part.id, comparable(part));
 
 function begin() {
-  pauseMs = FIRST_PAUSE_MS;
   if (document.hidden) stop();
   else listen();
 }
@@ -170,6 +191,13 @@ function begin() {
 document.addEventListener('visibilitychange', begin);
 addEventListener('online', begin);
 addEventListener('offline', () => lose('no connection'));
+document.addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[href]');
+  if (!link || link.origin !== location.origin || event.button !== 0) return;
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  void follow(event, () => location.assign(link.href));
+});
+document.addEventListener('submit', (event) => void follow(event, () => event.target.submit()));
 document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches?.('input, select, textarea')) return;
