@@ -4,7 +4,14 @@ import { loadConfig } from '../config/load.ts';
 import { printLine } from '../runtime/print.ts';
 import { withDatabase } from './database.ts';
 import { sameBerth } from './invocation.ts';
-import { printTry, type ServerFlags, serveUntilSignal, withServerFlags } from './serving.ts';
+import {
+  adminLines,
+  printFacts,
+  printTry,
+  type ServerFlags,
+  serveUntilSignal,
+  withServerFlags,
+} from './serving.ts';
 
 export function serveCommand(ports: ServePorts = {}): Command {
   return withServerFlags(withDatabase(new Command('serve')), { api: 8080, admin: 9080 }).action(
@@ -24,22 +31,19 @@ function toReadyLine({ baseUrl, adminUrl, apiKey }: Serving): object {
 }
 
 function printWelcome(
-  { baseUrl, adminUrl, apiKey, catalogFile, hasDocs }: Serving,
+  { baseUrl, apiKey, catalogFile, hasDocs, ...admin }: Serving,
   flags: Pick<ServerFlags, 'config' | 'database'>,
 ): void {
   printLine(`Berth serves ${baseUrl}`);
-  printLine(`  catalog  ${catalogFile}`);
-  if (hasDocs) printLine(`  docs     ${new URL('/docs', baseUrl)}`);
-  if (adminUrl !== null) {
-    printLine(`  metrics  ${new URL('/metrics', adminUrl)}`);
-    printLine(
-      `  console  ${new URL('/console', adminUrl)}, with the key that this prints in another terminal:`,
-    );
-    printLine(`             ${sameBerth('operators create me', flags)}`);
-  }
-  printLine(
-    `  API key  ${apiKey === null ? 'the one you have; another one:' : `${apiKey}   (shown only now); another one:`}`,
-  );
-  printLine(`             ${sameBerth('keys create', flags)}`);
+  printFacts([
+    ['catalog', catalogFile],
+    ...(hasDocs ? [['docs', String(new URL('/docs', baseUrl))] as const] : []),
+    ...adminLines(admin, sameBerth('operators create me', flags)),
+    [
+      'API key',
+      apiKey === null ? 'the one you have; another one:' : `${apiKey}   (shown only now); another one:`,
+    ],
+    ['', `  ${sameBerth('keys create', flags)}`],
+  ]);
   printTry(`curl -H 'Authorization: Bearer ${apiKey ?? '<API_KEY>'}' ${baseUrl}/availability`);
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Served } from '../compose/serve/serve.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printError, printLine } from '../runtime/print.ts';
 import { onFirstSignal } from '../runtime/signals.ts';
@@ -79,6 +80,30 @@ function reloadOnSignal(server: Stoppable): void {
       if (!(error instanceof Fatal)) printError(`berth: the reload failed: ${error}\n`);
     });
   });
+}
+
+/** The lines of the welcome about the admin listener. `createKey`: the command that creates an operator key. */
+export function adminLines(
+  { adminUrl, withoutAdmin }: Pick<Served, 'adminUrl' | 'withoutAdmin'>,
+  createKey: string,
+): [name: string, text: string][] {
+  if (withoutAdmin !== undefined)
+    return [
+      ['console', `none: this server runs ${withoutAdmin}.`],
+      ['', 'Stop that program and start this server again, or start it with --admin-port 0 (any free port).'],
+    ];
+  if (adminUrl === null) return [];
+  return [
+    ['metrics', String(new URL('/metrics', adminUrl))],
+    ['console', `${new URL('/console', adminUrl)}, with the key that this prints in another terminal:`],
+    ['', `  ${createKey}`],
+  ];
+}
+
+/** Prints facts of the welcome in two columns. */
+export function printFacts(facts: readonly (readonly [name: string, text: string])[]): void {
+  const width = Math.max(...facts.map(([name]) => name.length));
+  for (const [name, text] of facts) printLine(`  ${name.padEnd(width)}  ${text}`);
 }
 
 /** Prints the end of the welcome: commands to try first. */

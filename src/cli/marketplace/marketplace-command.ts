@@ -5,7 +5,7 @@ import { printLine } from '../../runtime/print.ts';
 import { withDatabase } from '../database.ts';
 import { sameMarketplace } from '../invocation.ts';
 import { type LazyCommand, loadCommands } from '../program.ts';
-import { type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
+import { adminLines, printFacts, type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
 import { onMarketplaceDatabase, withAllowPrivate } from './database.ts';
 
 const commands: readonly LazyCommand[] = [
@@ -138,19 +138,15 @@ function toReadyLine({ baseUrl, adminUrl, providers }: ServingMarketplace): obje
 }
 
 function printWelcome(
-  { baseUrl, adminUrl, providers, hasDocs }: ServingMarketplace,
+  { baseUrl, providers, hasDocs, ...admin }: ServingMarketplace,
   flags: Pick<ServerFlags, 'config' | 'database'>,
 ): void {
   printLine(`Berth's marketplace serves ${baseUrl}`);
-  printLine(`  providers  ${providers.join(', ')}`);
-  if (hasDocs) printLine(`  docs       ${new URL('/docs', baseUrl)}`);
-  if (adminUrl !== null) {
-    printLine(`  metrics    ${new URL('/metrics', adminUrl)}`);
-    printLine(
-      `  console    ${new URL('/console', adminUrl)}, with the key that this prints in another terminal:`,
-    );
-    printLine(`               ${sameMarketplace('operators create me', flags)}`);
-  }
+  printFacts([
+    ['providers', providers.join(', ')],
+    ...(hasDocs ? [['docs', String(new URL('/docs', baseUrl))] as const] : []),
+    ...adminLines(admin, sameMarketplace('operators create me', flags)),
+  ]);
   printLine('');
   printLine('A user and their key:');
   printLine(`  ${sameMarketplace('users create you@example.com --allow-keys', flags)}`);

@@ -37,8 +37,10 @@ interface ServeParts {
 
 export interface Served {
   baseUrl: string;
-  /** URL of /metrics. Null if it is not served. */
+  /** URL of the admin listener. Null if there is none. */
   adminUrl: string | null;
+  /** What is missing and why, if the default port of the admin listener is taken. */
+  withoutAdmin: string | undefined;
   /** Whether /docs is served. */
   hasDocs: boolean;
   /** Drains: accepts no new request, and lets running requests and work end. */
@@ -85,7 +87,7 @@ export async function serve<P extends Product>(
     for (const step of undo) await step();
   };
   try {
-    const admin = await listenAdmin(config, adminPort, wire, listener);
+    const { admin, withoutAdmin } = await listenAdmin(config, adminPort, wire, listener);
     undo.push(() => admin?.close());
     const product = await start(undo);
     listener = product.listener;
@@ -100,6 +102,7 @@ export async function serve<P extends Product>(
       product,
       baseUrl,
       adminUrl: admin?.url ?? null,
+      withoutAdmin,
       hasDocs: config.server.docs,
       stop: async () => {
         log.info({}, 'draining');

@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { adminLines } from '../../cli/serving.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { refuseWire } from '../../orchestrator/http/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { type AdminServer, listenAdmin } from './listen.ts';
+import { listenAdmin } from './listen.ts';
 
 const warnings: { fields: object; message: string }[] = [];
 const nothing = () => undefined;
@@ -33,26 +34,26 @@ async function takenPort(): Promise<number> {
 async function listen(
   server: { port?: number; admin?: Partial<Config['server']['admin']> },
   defaultPort: number,
-): Promise<AdminServer | undefined> {
+): ReturnType<typeof listenAdmin> {
   const { config } = loadConfig({ flags: {}, env: {} });
   const settings = {
     ...config.server,
     ...server,
     admin: { ...config.server.admin, ...server.admin },
   };
-  const admin = await listenAdmin(
+  const listening = await listenAdmin(
     { ...config, server: settings },
     defaultPort,
     { nextId: () => 'id', refuse: refuseWire, log },
     notReady,
   );
-  undo.push(() => admin?.close());
-  return admin;
+  undo.push(() => listening.admin?.close());
+  return listening;
 }
 
 describe('the admin listener', () => {
   it('listens on loopback, and is not ready until its handler is set', async () => {
-    const admin = await listen({ port: 0 }, 9);
+    const { admin } = await listen({ port: 0 }, 9);
     expect(admin?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const url = new URL('/metrics', admin?.url);
     expect((await fetch(url)).status).toBe(503);
@@ -61,15 +62,19 @@ describe('the admin listener', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('warns if its default port is taken, and the server runs without it', async () => {
+  it('says in the log and in the welcome what is missing if its default port is taken, and the server runs without it [admin-port-taken]', async () => {
     const port = await takenPort();
-    expect(await listen({ port: 8080 }, port)).toBeUndefined();
+    const listening = await listen({ port: 8080 }, port);
+    const missing = `without the console, the operators' API and /metrics: port ${port} on 127.0.0.1`;
     expect(warnings).toEqual([
       {
         fields: { host: '127.0.0.1', port },
-        message: expect.stringMatching(/without \/metrics.*--admin-port/),
+        message: expect.stringMatching(new RegExp(`${missing}.*--admin-port`)),
       },
     ]);
+    const { withoutAdmin } = listening;
+    const lines = adminLines({ adminUrl: null, withoutAdmin }, 'berth operators create me');
+    expect(lines.flat().join(' ')).toMatch(new RegExp(`^console none: .*${missing}.*--admin-port 0`));
   });
 
   it('refuses to start if its configured port is taken', async () => {
@@ -85,13 +90,13 @@ describe('the admin listener', () => {
 
   it('takes any free port if the server does', async () => {
     const port = await takenPort();
-    const admin = await listen({ port: 0 }, port);
+    const { admin } = await listen({ port: 0 }, port);
     expect(admin?.url).not.toContain(`:${port}`);
     expect(warnings).toEqual([]);
   });
 
   it('can be switched off', async () => {
-    expect(await listen({ port: 0, admin: { enabled: false } }, 9)).toBeUndefined();
+    expect(await listen({ port: 0, admin: { enabled: false } }, 9)).toEqual({});
     expect(warnings).toEqual([]);
   });
 });

@@ -63,7 +63,8 @@ export interface AdminServer {
 const ADMIN_DRAIN_MS = 1_000;
 
 /**
- * Starts the admin listener. Returns undefined if it is disabled, or if the default port is taken, which is logged.
+ * Starts the admin listener, if it is enabled. If the default port is taken, there is none: that is logged, and
+ * `withoutAdmin` says what is missing and why.
  * @throws {Fatal} if a configured address is unavailable
  */
 export async function listenAdmin(
@@ -71,37 +72,34 @@ export async function listenAdmin(
   defaultPort: number,
   parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
   notReady: RequestListener,
-): Promise<AdminServer | undefined> {
+): Promise<{ admin?: AdminServer; withoutAdmin?: string }> {
   const { enabled, host, port: named } = config.server.admin;
-  if (!enabled) return undefined;
+  if (!enabled) return {};
   const port = named ?? (config.server.port === 0 ? 0 : defaultPort);
   let listener = notReady;
   const options = { host, port, requestTimeoutMs: config.limits.request_timeout_s * 1000, ...parts };
   const server = new HttpServer((request, response) => listener(request, response), options);
   try {
     const taken = await server.listen(options);
-    return {
+    const admin: AdminServer = {
       url: `http://${urlHost(host)}:${taken}`,
       serve: (next) => {
         listener = next;
       },
       close: () => server.close(ADMIN_DRAIN_MS),
     };
+    return { admin };
   } catch (error) {
     const problem = error as NodeJS.ErrnoException;
     if (named !== undefined || problem.code !== 'EADDRINUSE')
       throw new Fatal(listenSentence(problem, host, port, ADMIN_FLAGS), { cause: error });
-    warnOfNoAdmin(parts.log, host, port);
-    return undefined;
+    const withoutAdmin = `without the console, the operators' API and /metrics: port ${port} on ${host}, the default of the admin listener, is taken by another program`;
+    parts.log.warn(
+      { host, port },
+      `serving ${withoutAdmin}; choose another with --admin-port (0 takes any free one), or set server.admin.enabled to false`,
+    );
+    return { withoutAdmin };
   }
-}
-
-function warnOfNoAdmin(log: Log, host: string, port: number): void {
-  log.warn(
-    { host, port },
-    `serving without /metrics: port ${port} on ${host}, the default of the admin listener, is taken; ` +
-      'choose another with --admin-port (0 takes any free one), or set server.admin.enabled to false',
-  );
 }
 
 /** The flags that set the address. */

@@ -260,9 +260,9 @@ const rateLimitsSchema = z
     catalog_reads: requestsSchema.default(defaultRateLimits.catalogReads),
     /** Deployments except creates, can-terminate, SSH keys, balance and teams, for each address. */
     account_requests: requestsSchema.default(defaultRateLimits.accountRequests),
-    /** POST /api/deployments, for each user without an individual limit. */
+    /** Accepted POST /api/deployments, for each user without an individual limit. */
     creates_per_user: requestsSchema.default(defaultRateLimits.creates),
-    /** All other requests, for each address. */
+    /** All other requests, and refused creates, for each address. */
     other_requests: requestsSchema.default(defaultRateLimits.otherRequests),
   })
   .prefault({});
