@@ -91,7 +91,7 @@ it('a budget of one cent buys nothing, says so once a day, and still reads', asy
   const said = alerts.filter(({ kind }) => kind === 'cannot buy');
   expect(said.length).toBeGreaterThan(0);
   expect(said.length).toBeLessThanOrEqual(3);
-  expect(said[0]?.text).toMatch(/the cheapest offer is cpu-small for \$0\.02 an hour, .*\$0\.0100 is left/);
+  expect(said[0]?.text).toMatch(/the cheapest offer is cpu-small for \$0\.02 an hour, .*\$0\.01 is left/);
 });
 
 it('a machine whose price is raised while it runs is ended early, and nothing more is bought that day', async () => {

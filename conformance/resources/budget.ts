@@ -72,7 +72,7 @@ export function ceilToCent(usd: number): string {
   return (Math.ceil(usd * 100 - 1e-6) / 100).toFixed(2);
 }
 
-/** Formats USD, with as many decimals as needed. */
+/** Formats USD with two to six decimals, so that every price is exact. */
 export function formatUsd(usd: number): string {
-  return `$${usd.toFixed(usd !== 0 && usd < 0.095 ? 4 : 2)}`;
+  return `$${usd.toFixed(6).replace(/0{1,4}$/, '')}`;
 }

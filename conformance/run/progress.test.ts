@@ -43,7 +43,7 @@ function entry(changes: Partial<Entry> = {}): RunEvent {
     step: 'create/primary',
     state: 'made',
     id: 'i-1',
-    pricePerHour: 3.6,
+    pricePerHour: 3.744,
     intendedAt: 1_000_000,
     ...changes,
   };
@@ -153,13 +153,13 @@ it('writes a line where there is no terminal when a scenario begins, and when so
   expect(lines()).toEqual([
     'run 7k2p: 14 scenarios',
     '[3/14] waits for ONLINE (0 s, $0.00)',
-    '  made instance berth-conf-7k2p-001 (i-1), $3.60 an hour',
-    '  still at it: [3/14] waits for ONLINE · 1 running · 30 s · $0.0300',
-    '  still at it: [3/14] waits for ONLINE · 1 running · 1 min 00 s · $0.0600',
-    '  still at it: [3/14] waits for ONLINE · 1 running · 1 min 30 s · $0.0900',
+    '  made instance berth-conf-7k2p-001 (i-1), $3.744 an hour',
+    '  still at it: [3/14] waits for ONLINE · 1 running · 30 s · $0.0312',
+    '  still at it: [3/14] waits for ONLINE · 1 running · 1 min 00 s · $0.0624',
+    '  still at it: [3/14] waits for ONLINE · 1 running · 1 min 30 s · $0.0936',
     'cleaning up: 1 to destroy',
     '  gone instance berth-conf-7k2p-001 (i-1)',
-    'ended: completed (1 min 40 s, $0.10)',
+    'ended: completed (1 min 40 s, $0.104)',
     '',
   ]);
 });

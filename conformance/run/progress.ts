@@ -196,7 +196,8 @@ class RunState {
 
   get cost(): string {
     const now = this.#clock.wall();
-    return formatUsd([...this.#entries.values()].reduce((sum, entry) => sum + costUsd(entry, now), 0));
+    const usd = [...this.#entries.values()].reduce((sum, entry) => sum + costUsd(entry, now), 0);
+    return formatUsd(Number(usd.toFixed(4)));
   }
 
   line(): string {

@@ -36,6 +36,23 @@ export function isText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
+const MICRO_PER_CENT = 10_000n;
+
+/** Formats micro-USD as `$12.34`, with two to six decimals. Exact for every integer. Every price, rate and balance is shown so. */
+export function toDollars(microUsd: number): string {
+  const magnitude = BigInt(Math.abs(microUsd));
+  const whole = magnitude / (100n * MICRO_PER_CENT);
+  const decimals = String(magnitude % (100n * MICRO_PER_CENT))
+    .padStart(6, '0')
+    .replace(/0{1,4}$/, '');
+  return `${microUsd < 0 ? '-' : ''}$${whole}.${decimals}`;
+}
+
+/** {@link toDollars} for an amount in USD, as an API has it. */
+export function usdToDollars(usd: number): string {
+  return toDollars(microUsdFromUsd(usd));
+}
+
 /**
  * Reduces text of another party to one well-formed line of at most `maxLength` characters. Line breaks, control
  * characters and formatting characters, which could add a header or reverse the text, are removed.

@@ -1,3 +1,4 @@
+import { formatUsd } from '../../resources/budget.ts';
 import type { Draws } from '../../transcript/draws.ts';
 import type { MonitorConfig, ProviderConfig } from '../config.ts';
 import { exponential } from '../moments.ts';
@@ -56,7 +57,7 @@ export function planMachine(
     : affordable[Math.floor(draws.fraction('offer') * affordable.length)];
   if (chosen === undefined)
     return {
-      why: `the cheapest offer is ${cheapest.offer} for $${cheapest.pricePerHour} an hour, and of the day's budget $${leftUsd.toFixed(4)} is left`,
+      why: `the cheapest offer is ${cheapest.offer} for ${formatUsd(cheapest.pricePerHour)} an hour, and of the day's budget ${formatUsd(leftUsd)} is left`,
     };
   const drawn = SHORTEST_USE_MINUTES + exponential(draws.fraction('use'), machines.mean_extra_minutes);
   const aroundMinutes = readyMinutes + BEFORE_MINUTES + RESERVE_MINUTES;

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { usdFromMicroUsd } from '../../contract/values.ts';
-import { toDollars } from '../../marketplace/contract/values.ts';
+import { toDollars, usdFromMicroUsd } from '../../contract/values.ts';
 import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
 import type { LedgerTransactionRecord } from '../../marketplace/model/ledger-records.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { usdToDollars } from '../../marketplace/contract/values.ts';
+import { usdToDollars } from '../../contract/values.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import {
   type DeploymentDetail,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { counted } from '../../contract/counted.ts';
-import { usdToDollars } from '../../marketplace/contract/values.ts';
+import { usdToDollars } from '../../contract/values.ts';
 import { accountMeanings, sumAccounts } from '../../marketplace/operate/views/books.ts';
 import { printLine } from '../../runtime/print.ts';
 import { type Column, isData, type ListFlags, printRecords, withList } from '../print-records.ts';

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { counted } from '../../contract/counted.ts';
+import { usdToDollars } from '../../contract/values.ts';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
-import { usdToDollars } from '../../marketplace/contract/values.ts';
 import { createTeam, removeMember, setMember, switchTeam } from '../../marketplace/operate/commands.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { Fatal } from '../../ports/errors.ts';

@@ -61,20 +61,3 @@ export function toTimestamp(ms: number): string {
 export function toTimestampOrNull(ms: number | null): string | null {
   return ms === null ? null : toTimestamp(ms);
 }
-
-const MICRO_PER_CENT = 10_000n;
-
-/** Formats an amount as `$12.34`, with two to six decimals. Exact for every integer. */
-export function toDollars(microUsd: number): string {
-  const magnitude = BigInt(Math.abs(microUsd));
-  const whole = magnitude / (100n * MICRO_PER_CENT);
-  const decimals = String(magnitude % (100n * MICRO_PER_CENT))
-    .padStart(6, '0')
-    .replace(/0{1,4}$/, '');
-  return `${microUsd < 0 ? '-' : ''}$${whole}.${decimals}`;
-}
-
-/** {@link toDollars} for an amount in USD, as the views have it. */
-export function usdToDollars(usd: number): string {
-  return toDollars(Math.round(usd * 1_000_000));
-}

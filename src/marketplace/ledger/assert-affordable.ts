@@ -1,6 +1,5 @@
-import { usdFromMicroUsd } from '../../contract/values.ts';
+import { toDollars, usdFromMicroUsd } from '../../contract/values.ts';
 import { ApiError } from '../contract/errors.ts';
-import { toDollars } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import { bestDiscount, type Discounts, discounted } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

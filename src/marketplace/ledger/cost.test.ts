@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { toDollars } from '../contract/values.ts';
+import { toDollars } from '../../contract/values.ts';
 import { costOf, owedOf } from './price-change.ts';
 
 it.each([

@@ -1,4 +1,4 @@
-import { toDollars } from '../contract/values.ts';
+import { toDollars } from '../../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import { receiptMessage } from '../mail/messages.ts';
 import { mailManagers } from '../mail/outbox.ts';

@@ -1,5 +1,5 @@
-import { usdFromMicroUsd } from '../../contract/values.ts';
-import { toDollars, toTimestamp, toTimestampOrNull } from '../contract/values.ts';
+import { toDollars, usdFromMicroUsd } from '../../contract/values.ts';
+import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
 import type { SegmentRecord } from '../model/ledger-records.ts';
 import type { Reader } from '../model/store.ts';
 import { unposted } from './balance.ts';

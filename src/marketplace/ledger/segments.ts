@@ -1,4 +1,5 @@
-import { toDollars, toTimestamp } from '../contract/values.ts';
+import { toDollars } from '../../contract/values.ts';
+import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { Discounts } from '../discounts/price.ts';
 import type { Posting, SegmentRecord, Usage } from '../model/ledger-records.ts';

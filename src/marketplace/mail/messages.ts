@@ -1,6 +1,6 @@
-import { toOneLine } from '../../contract/values.ts';
+import { toDollars, toOneLine } from '../../contract/values.ts';
 import { failureReasons } from '../contract/deployment.ts';
-import { toDollars, toTimestamp } from '../contract/values.ts';
+import { toTimestamp } from '../contract/values.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type BalanceReading, remainingMinutes } from '../model/ledger-records.ts';
 import type { TeamRecord } from '../model/people.ts';

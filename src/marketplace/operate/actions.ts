@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { timestampSchema, usdFromMicroUsd } from '../../contract/values.ts';
+import { timestampSchema, toDollars, usdFromMicroUsd } from '../../contract/values.ts';
 import { type CommandSpec, defineAction, type Flag } from '../../operator-kit/operation.ts';
 import { toTime } from '../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import { toDollars } from '../contract/values.ts';
 import { realTimeBalance } from '../ledger/balance.ts';
 import { book } from '../ledger/credit.ts';
 import { type DeploymentRecord, isActive, isLost, type LostDeployment } from '../model/deployment-record.ts';

@@ -61,13 +61,6 @@ export function clockTime(at: number): Html {
   return html`<time datetime="${new Date(at).toISOString()}">${moment(at)}</time>`;
 }
 
-/** Formats micro-USD as USD. */
-export function usd(microUsd: number): string {
-  const digits = microUsd < 100e6 ? 2 : 0;
-  const format = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return `$${(microUsd / 1e6).toLocaleString('en-US', format)}`;
-}
-
 export function count(value: number): string {
   return value.toLocaleString('en-US');
 }

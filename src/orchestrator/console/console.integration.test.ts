@@ -348,10 +348,11 @@ describe('the instances', () => {
     expect(await read('/console/instances?q=%25')).toContain('No instances found.');
   });
 
-  it('show why they are stuck, and what to do', async () => {
+  it('show their exact price, why they are stuck, and what to do', async () => {
     const page = await read(`/console/instances/${STUCK}`);
     expect(page).toContain('Stuck at “verify”, to verify its SSH: 14 attempts have failed');
     expect(page).toContain('The keys were not injected: check cloud-init');
+    expect(page).toContain('$2.489 per hour');
   });
 
   it('have a dossier if they failed', async () => {

@@ -184,7 +184,7 @@ async function putStuck(store: Store, now: number): Promise<void> {
         name: 'train-large',
         createdAt: begun,
         status: 'PROVISIONING',
-        priceMicroUsdPerHour: 2_490_000,
+        priceMicroUsdPerHour: 2_489_000,
       }),
     );
     await tx.work.put({

@@ -1,3 +1,4 @@
+import { usdToDollars } from '../../../contract/values.ts';
 import {
   ago,
   badge,
@@ -12,7 +13,6 @@ import {
   table,
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
-import { usdToDollars } from '../../contract/values.ts';
 import {
   accountMeanings,
   type BillView,

@@ -1,3 +1,4 @@
+import { usdToDollars } from '../../../contract/values.ts';
 import { actionForm } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
@@ -14,7 +15,6 @@ import {
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
 import { deploymentStatuses } from '../../contract/deployment.ts';
-import { usdToDollars } from '../../contract/values.ts';
 import { cleanUpLost } from '../../operate/actions.ts';
 import {
   type DeploymentDetail,

@@ -1,6 +1,6 @@
+import { usdToDollars } from '../../../contract/values.ts';
 import { ago, type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
-import { usdToDollars } from '../../contract/values.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
 import { readStatus } from '../../operate/views/status.ts';
 import { firstToRunOut } from '../../operate/views/teams.ts';

@@ -1,4 +1,5 @@
 import { counted } from '../../../contract/counted.ts';
+import { usdToDollars } from '../../../contract/values.ts';
 import {
   ago,
   type Column,
@@ -12,7 +13,6 @@ import {
   table,
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
-import { usdToDollars } from '../../contract/values.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
 import { billLink, hoursLeft, teamLink } from '../parts.ts';

@@ -1,3 +1,4 @@
+import { toDollars } from '../../../contract/values.ts';
 import { columns, shareBar } from '../../../operator-kit/console/charts.ts';
 import {
   ago,
@@ -9,7 +10,6 @@ import {
   live,
   named,
   table,
-  usd,
 } from '../../../operator-kit/console/parts.ts';
 import { span } from '../../../operator-kit/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
@@ -100,7 +100,7 @@ function figures(
 ${figure(count(others), 'other states', { href: '/console/instances' })}
 ${figure(count(backlog.count), `open steps, ${waits}`, { href: '/console/work', tone: isLate ? 'wait' : undefined })}
 ${figure(p50 === undefined ? '–' : span(p50), `p50 to ONLINE${p95 === undefined ? '' : `; p95 ${span(p95)}`}`)}
-${figure(usd(earned), 'per hour, ONLINE')}`;
+${figure(toDollars(earned), 'per hour, ONLINE')}`;
 }
 
 function wrong(alarms: readonly AlarmRecord[], now: number): Html {

@@ -1,3 +1,4 @@
+import { toDollars } from '../../../contract/values.ts';
 import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
@@ -11,7 +12,6 @@ import {
   type Tone,
   table,
   took,
-  usd,
 } from '../../../operator-kit/console/parts.ts';
 import { span } from '../../../operator-kit/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
@@ -134,7 +134,7 @@ function whatItIs(record: InstanceRecord, account: string, now: number): Html {
         .join(', '),
     ],
     ['Image', given(spec.image)],
-    ['Price', `${usd(record.priceMicroUsdPerHour)} per hour, ${spec.instanceType}`],
+    ['Price', `${toDollars(record.priceMicroUsdPerHour)} per hour, ${spec.instanceType}`],
     ['Owner ref, its name on the platform', html`<code>${record.ownerRef}</code>`],
     ['Request', spec.requestId === undefined ? '' : html`<code>${spec.requestId}</code>`],
     ['Host key', record.hostKeyFingerprint === null ? '' : html`<code>${record.hostKeyFingerprint}</code>`],
