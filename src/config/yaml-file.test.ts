@@ -63,6 +63,8 @@ describe('a YAML file', () => {
       'a: 1\n---\nb: 2\n',
       ['2:1 expected one document, but a second one begins here: remove the ---'],
     ],
+    ['a NUL', 'a:\n  - "b\\0"\n', ['2:5 expected text without NUL or half a surrogate pair']],
+    ['half a key', '"a\\ud800": 1\n', ['1:1 expected text without NUL or half a surrogate pair']],
     ['a key that is no text', '? [a]\n: 1\n', ['1:3 expected a name as the key, got a list or a mapping']],
     ['an alias that goes nowhere', 'a: *x\n', [expect.stringMatching(/^Unresolved alias .*: x$/)]],
     ['an alias to itself', 'a: &x { b: *x }\n', [expect.stringContaining('aliases expand')]],

@@ -10,7 +10,9 @@ import {
   LineCounter,
   type ParsedNode,
   parseDocument,
+  visit,
 } from 'yaml';
+import { EXPECTED_PLAIN_TEXT, isPlainText } from '../ports/plain-text.ts';
 import { ConfigError, type Finding, type IssuePath, type Position, type YamlFile } from './findings.ts';
 import { toYamlFaults } from './yaml-faults.ts';
 
@@ -45,7 +47,10 @@ function parseYaml(file: string, bytes: Buffer): YamlFile {
   const text = decode(file, bytes);
   const lineCounter = new LineCounter();
   const document = parse(file, text, lineCounter);
-  const faults = toYamlFaults(text, [...document.errors, ...document.warnings]);
+  const faults = [
+    ...toYamlFaults(text, [...document.errors, ...document.warnings]),
+    ...unplainTextIn(document),
+  ];
   if (faults.length > 0)
     throw new ConfigError(
       faults.map(({ offset, message }) => ({
@@ -60,6 +65,18 @@ function parseYaml(file: string, bytes: Buffer): YamlFile {
     value: toMapping(file, document),
     locate: (path, at) => locate(document, lineCounter, path, at),
   };
+}
+
+/** An escape such as "\\0" or "\\ud800" makes a text that no database keeps. */
+function unplainTextIn(document: Document): { offset: number; message: string }[] {
+  const faults: { offset: number; message: string }[] = [];
+  visit(document, {
+    Scalar(_key, { value, range }) {
+      if (typeof value === 'string' && !isPlainText(value))
+        faults.push({ offset: range?.[0] ?? 0, message: EXPECTED_PLAIN_TEXT });
+    },
+  });
+  return faults;
 }
 
 function wholeFile(file: string, message: string): ConfigError {

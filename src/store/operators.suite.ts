@@ -8,6 +8,7 @@ import type {
   OperatorSessionRecord,
   OperatorSessionWriter,
 } from '../operator-kit/model.ts';
+import { NotBindable } from './queries/bindable.ts';
 
 interface StoreOfOperators {
   read: { operatorKeys: OperatorKeyReader; operatorSessions: OperatorSessionReader; audit: AuditReader };
@@ -69,17 +70,18 @@ export function describeOperators(storeOf: () => StoreOfOperators, now: number):
     expect(await kept()).toEqual([null, null, null, d, e]);
   });
 
+  const entry = (action: string, at: number) => ({
+    at,
+    actor: 'ann',
+    source: 'api' as const,
+    address: null,
+    action,
+    subject: 'inst-1',
+    detail: { reason: 'x', count: 2 },
+    outcome: 'done' as const,
+  });
+
   it('keeps the audit log, shows it page by page, the newest first, and prunes its oldest entries', async () => {
-    const entry = (action: string, at: number) => ({
-      at,
-      actor: 'ann',
-      source: 'api' as const,
-      address: null,
-      action,
-      subject: 'inst-1',
-      detail: { reason: 'x', count: 2 },
-      outcome: 'done' as const,
-    });
     for (const [index, action] of ['a', 'b', 'a'].entries())
       await storeOf().transact((tx) => tx.audit.add(entry(action, now + index)));
     const { audit } = storeOf().read;
@@ -94,5 +96,22 @@ export function describeOperators(storeOf: () => StoreOfOperators, now: number):
     expect(await storeOf().transact((tx) => tx.audit.pruneOldest(now + 2, 1))).toBe(1);
     expect(await storeOf().transact((tx) => tx.audit.pruneOldest(now + 2, 10))).toBe(1);
     expect(await audit.page({ limit: 10 })).toEqual([newest]);
+  });
+
+  it('refuses, as a bug and not as an outage, a value that one of the databases would change or refuse [store-edge-values]', async () => {
+    const store = storeOf();
+    const add = (changes: object) => store.transact((tx) => tx.audit.add({ ...entry('a', now), ...changes }));
+    const infinite = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 2 ** 53];
+    for (const refused of [
+      ...[...infinite, 0.5].map((at) => () => add({ at })),
+      ...['a\0b', 'a\ud800b'].map((subject) => () => add({ subject })),
+      ...infinite.map((before) => () => store.transact((tx) => tx.audit.pruneOldest(before, 1))),
+      () => store.read.audit.page({ limit: 1, before: Number.NEGATIVE_INFINITY }),
+    ])
+      await expect(refused()).rejects.toThrow(NotBindable);
+    const largest = { at: Number.MAX_SAFE_INTEGER, subject: 'é🚀\u0001', detail: { text: '"\0\ud800' } };
+    await add(largest);
+    expect(await store.read.audit.page({ limit: 9, subject: largest.subject })).toMatchObject([largest]);
+    expect(await store.read.audit.page({ limit: 9, subject: 'a\0b' })).toEqual([]);
   });
 }

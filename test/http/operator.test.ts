@@ -145,6 +145,22 @@ describe('accounts and keys', () => {
   });
 });
 
+it('refuses a NUL and half a surrogate pair in every text of an action, and writes none into the audit log', async () => {
+  const before = await berth.store.read.audit.page({ limit: 1 });
+  const window = { starts_at: '2030-01-01T00:00:00Z', ends_at: '2030-01-02T00:00:00Z' };
+  for (const text of ['a\0b', 'a\ud800b'])
+    for (const [path, body, field] of [
+      ['/accounts/acme/keys', { label: text }, 'label'],
+      ['/cordons', { kind: 'region', name: 'eu-frankfurt', reason: text }, 'reason'],
+      ['/maintenance', { kind: 'region', name: 'eu-frankfurt', reason: text, ...window }, 'reason'],
+    ] as const)
+      expect(await post(path, body)).toMatchObject({
+        status: 400,
+        body: { error: { details: { issues: [{ path: field, message: expect.stringContaining('NUL') }] } } },
+      });
+  expect(await berth.store.read.audit.page({ limit: 1 })).toEqual(before);
+});
+
 describe('an account', () => {
   it('is disabled and deleted, with a dry run first and drained where that is said [api-close-account]', async () => {
     const { body } = await post('/accounts', { name: 'closing' });
@@ -254,6 +270,8 @@ it.each([
   ['/instances?status=GONE', 400],
   ['/instances?after=nonsense', 400],
   ['/audit?after=x', 400],
+  ['/instances?q=a%00', 400],
+  ['/instances/a%00', 400],
   ['/instances?account=nobody', 404],
   ['/keys?account=nobody', 404],
   ['/instances/inst-none', 404],

@@ -106,8 +106,10 @@ describe('a life with the marketplace', () => {
       ipAddress: '192.0.2.1',
       hourlyRate: 2,
     });
-    const renamed = await ask('PATCH', `/api/deployments/${deploymentId}`, { body: { name: 'ours' } });
-    expect(renamed).toMatchObject({ name: 'ours', status: 'running' });
+    const renamed = await ask('PATCH', `/api/deployments/${deploymentId}`, {
+      body: { name: 'ours\0\ud800' },
+    });
+    expect(renamed).toMatchObject({ name: 'ours\0\ud800', status: 'running' });
     expect(await ask('GET', '/api/deployments?status=active')).toHaveLength(1);
     expect(await ask('GET', '/api/deployments?status=inactive')).toEqual([]);
   });

@@ -123,6 +123,7 @@ describe('M: Errors', () => {
     ['/api/volumes?status=error', 'status'],
     ['/api/volumes?page=', 'page'],
     ['/api/balance?all=no', 'all'],
+    ['/api/deployments?teamId=%00', 'teamId'],
   ])('says what is wrong with a query: %s [query-errors]', async (path, field) => {
     const { status, body } = await market.request('GET', path);
     expect([status, body['code']]).toEqual([400, 'VALIDATION_ERROR']);

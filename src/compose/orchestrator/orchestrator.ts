@@ -305,15 +305,15 @@ function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformF
 }
 
 /**
- * Until when each platform was searched. On a platform that keeps no notes, only the tombstone identifies the owner of
- * a late machine.
+ * Until when each platform was searched, without those whose tombstones are all needed. On a platform that keeps no notes,
+ * only the tombstone identifies the owner of a late machine.
  */
 function searchedUntil(platforms: PlatformStates): ReadonlyMap<string, number> {
   return new Map(
-    [...platforms].map(([name, { driver, sightings }]) => [
-      name,
-      driver.manifest.keepsNotes === true ? sightings.searchedUntil : Number.NEGATIVE_INFINITY,
-    ]),
+    [...platforms].flatMap(([name, { driver, sightings }]) => {
+      const until = driver.manifest.keepsNotes === true ? sightings.searchedUntil : null;
+      return until === null ? [] : [[name, until] as const];
+    }),
   );
 }
 

@@ -1,7 +1,8 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { MiddlewareHandler, NotFoundHandler } from 'hono';
-import type { ZodError } from 'zod';
+import { ZodError } from 'zod';
 import type { Log } from '../../ports/log.ts';
+import { EXPECTED_PLAIN_TEXT, pathsOfUnplainText } from '../../ports/plain-text.ts';
 import type { ApiErrors } from './errors.ts';
 import { type FindProblem, openRoutes } from './operations.ts';
 import type { RequestEnv } from './request-context.ts';
@@ -79,16 +80,30 @@ export function noRoute<E extends RequestEnv>({
 
 /**
  * Creates a router whose routes are the single source of the OpenAPI document. `invalid` creates the error for invalid
- * input.
+ * input. No text of a request's input has a NUL or half a surrogate pair, except under the keys in `verbatim`.
  */
 export function newRouter<E extends RequestEnv>(
   invalid: (failed: { error: ZodError }) => Error,
+  verbatim: readonly PropertyKey[] = [],
 ): OpenAPIHono<E> {
   return new OpenAPIHono<E>({
     defaultHook: (result) => {
-      if (!result.success) throw invalid(result);
+      const failure = failureOf(result, verbatim);
+      if (failure !== undefined) throw invalid(failure);
     },
   });
+}
+
+/** Returns why an input is invalid, texts that are not plain included. Undefined if it is valid. For a route's own hook. */
+export function failureOf(
+  result: { success: true; data: unknown } | { success: false; error: ZodError },
+  verbatim: readonly PropertyKey[] = [],
+): { error: ZodError } | undefined {
+  if (!result.success) return result;
+  const issues = pathsOfUnplainText(result.data)
+    .filter((path) => !verbatim.includes(path.at(-1) ?? ''))
+    .map((path) => ({ code: 'custom', path, message: EXPECTED_PLAIN_TEXT, input: undefined }) as const);
+  return issues.length === 0 ? undefined : { error: new ZodError(issues) };
 }
 
 /** A body of JSON, with an optional example. */

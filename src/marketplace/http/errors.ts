@@ -51,5 +51,6 @@ export function refuseWire(
 
 /** A router that answers invalid input with a 400 that names each path. */
 export function createRouter(): OpenAPIHono<HttpEnv> {
-  return newRouter<HttpEnv>((failed) => invalidRequest(toIssues(failed)));
+  // M: "Display label only, stored verbatim".
+  return newRouter<HttpEnv>((failed) => invalidRequest(toIssues(failed)), ['name']);
 }

@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { readBytes } from '../../http/api/body.ts';
+import { EXPECTED_PLAIN_TEXT, isPlainText } from '../../ports/plain-text.ts';
 import type { ConsoleEnv } from './deps.ts';
 
 /** Forms of the console have only a few short fields. */
@@ -23,7 +24,10 @@ export function readForm(): MiddlewareHandler<ConsoleEnv> {
     const [type = ''] = (headers.get('content-type') ?? '').split(';');
     if (bytes.length > 0 && type.trim().toLowerCase() !== FORM)
       throw refusals.malformed(`expected Content-Type ${FORM}`);
-    context.set('form', new URLSearchParams(bytes.toString()));
+    const form = new URLSearchParams(bytes.toString());
+    for (const [name, text] of form)
+      if (!isPlainText(text)) throw refusals.malformed(`${name}: ${EXPECTED_PLAIN_TEXT}`);
+    context.set('form', form);
     return next();
   };
 }

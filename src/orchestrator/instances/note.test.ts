@@ -118,6 +118,7 @@ describe('the note of an instance', () => {
     ['of a volume', toNote(INSTALLATION, sample).replace('"instance"', '"volume"'), 'unknown'],
     ['of another id', toNote(INSTALLATION, { ...sample, id: `inst-${'0'.repeat(32)}` }), 'unknown'],
     ['with a key that is none', toNote(INSTALLATION, withKeys(['ssh-rsa nothing'])), 'unknown'],
+    ['with a NUL', toNote(INSTALLATION, { ...sample, region: 'a\0' }), 'unknown'],
     ['with a price that is none', toNote(INSTALLATION, { ...sample, priceMicroUsdPerHour: -1 }), 'unknown'],
     [
       'that is longer than any of ours',

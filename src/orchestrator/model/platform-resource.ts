@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseJson } from '../../contract/parse-json.ts';
+import { pathsOfUnplainText } from '../../ports/plain-text.ts';
 import { idOf } from './attempt.ts';
 import type { DestroyOrder } from './destroy-order.ts';
 import type { Note, OwnerRef } from './platform-driver.ts';
@@ -57,7 +58,7 @@ export function readNote<T extends { id: string }>(
   if (note === undefined || Buffer.byteLength(note) > MAX_NOTE_BYTES) return { owner: 'unknown' };
   const json = parseJson(note);
   const whose = anyNote.safeParse(json);
-  if (!whose.success) return { owner: 'unknown' };
+  if (!whose.success || pathsOfUnplainText(json).length > 0) return { owner: 'unknown' };
   // The note predates platform names. Its platform has the default name, as in old rows.
   const { installation, platform = DEFAULT_PLATFORM } = whose.data;
   if (installation !== installationId || otherPlatforms.has(platform)) return { owner: 'foreign' };

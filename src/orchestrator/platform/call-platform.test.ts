@@ -35,6 +35,7 @@ const machine: ObservedMachine = {
   note: '{"a":\n1}',
   detail: 'Xid\u0000 79\n',
   host: 'rack\u0000-1\n',
+  fault: { finding: 'no\u0000 bridge', remedy: 'add one\ud800' },
   endpoint: { publicIp: '192.0.2.1\n', sshPort: 22, sshUsername: 'ro\u0000ot', privateIp: '10.0.0.1\t' },
 };
 const clean: ObservedMachine = {
@@ -44,6 +45,7 @@ const clean: ObservedMachine = {
   note: '{"a":\n1}',
   detail: 'Xid  79',
   host: 'rack -1',
+  fault: { finding: 'no  bridge', remedy: 'add one\ufffd' },
   endpoint: { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ro ot', privateIp: '10.0.0.1' },
 };
 
@@ -77,7 +79,7 @@ describe('text from the platform', () => {
     [Number.NaN, 1_000],
     [Number.POSITIVE_INFINITY, 1_000],
     [-5, 0],
-    [250, 250],
+    [249.5, 250],
     [86_400_000, 600_000],
   ])('with a pause of %d ms is limited to %d ms', async (asked, held) => {
     const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: asked } as const;
@@ -171,6 +173,8 @@ describe('a malformed answer', () => {
     ['lists nothing at all', { answer: 'listed' }],
     ['lists a hole', { answer: 'listed', items: [machine, null] }],
     ['lists what has no ref', { answer: 'listed', items: [{ ...machine, ref: undefined }] }],
+    ['lists a ref with a NUL', { answer: 'listed', items: [{ ...machine, ref: 'r\0' }] }],
+    ['lists a ref with half a surrogate pair', { answer: 'listed', items: [{ ...machine, ref: 'r\ud800' }] }],
     ['lists a detail that is no text', { answer: 'listed', items: [{ ...machine, detail: null }] }],
     ['shows an address that is no text', { answer: 'observed', value: { ...machine, endpoint } }],
     ['shows no machine', { answer: 'observed', value: null }],
@@ -186,6 +190,7 @@ describe('a malformed answer', () => {
     ['is missing', undefined],
     ['has no outcome', { outcome: 'maybe' }],
     ['shows an address that is no text', { outcome: 'done', value: { ...machine, endpoint } }],
+    ['has a cookie with a NUL', { outcome: 'pending', cookie: 'c\0', pollAfterMs: 1 }],
     ['fails without a word', { outcome: 'failed', code: 'conflict', sideEffect: 'none' }],
   ])('to a step leaves its outcome unknown: one that %s', async (_what, step) => {
     expect(await call(caller(), step as Step<unknown>)).toMatchObject({

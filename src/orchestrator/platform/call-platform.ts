@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import { inSlices } from '../../ports/in-slices.ts';
+import { EXPECTED_PLAIN_TEXT, isPlainText } from '../../ports/plain-text.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import { renewalReserveMs } from '../../work/lease-time.ts';
 import type { Inventory, ObservedHost } from '../model/inventory.ts';
@@ -291,6 +292,8 @@ function sane<T>(step: Step<T>): Step<T> {
       return { ...step, value: cleanedResource(step.value) };
     case 'pending': {
       const { progress, ...pending } = step;
+      if (!isPlainText(step.cookie))
+        throw new Error(`the driver gave a cookie that cannot be stored: ${EXPECTED_PLAIN_TEXT}`);
       return { ...pending, pollAfterMs: pauseOf(step.pollAfterMs), ...withProgress(progress) };
     }
     case 'failed': {
@@ -312,7 +315,7 @@ function withProgress(progress: Progress | undefined): { progress?: Progress } {
 }
 
 function pauseOf(ms: number): number {
-  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
+  return Number.isFinite(ms) ? Math.ceil(Math.min(Math.max(0, ms), LONGEST_PAUSE_MS)) : DEFAULT_PAUSE_MS;
 }
 
 async function withRefs<T>(listed: readonly T[]): Promise<T[]> {
@@ -324,11 +327,13 @@ async function withRefs<T>(listed: readonly T[]): Promise<T[]> {
 /**
  * Cleans an observed resource.
  *
- * @throws {Error} if the resource has no ref
+ * @throws {Error} if the resource has no ref, or one that cannot be stored: it would not be found again
  */
 function withRef<T>(observed: T): T {
-  if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
-    throw new Error('the driver shows a resource without its ref');
+  const ref: unknown = (observed as Partial<ObservedMachine> | null)?.ref;
+  if (typeof ref !== 'string') throw new Error('the driver shows a resource without its ref');
+  if (!isPlainText(ref))
+    throw new Error(`the driver shows a resource with the ref ${ref}: ${EXPECTED_PLAIN_TEXT}`);
   return cleanedResource(observed);
 }
 
@@ -338,11 +343,16 @@ function withRef<T>(observed: T): T {
  */
 function cleanedResource<T>(observed: T): T {
   if (observed === null) return observed;
-  const { endpoint } = observed as Partial<ObservedMachine>;
+  const { endpoint, fault } = observed as Partial<ObservedMachine>;
   const clean = cleaned(observed as Partial<ObservedMachine>, [], ['detail', 'host', 'renamedTo']);
-  const cleanEndpoint =
-    endpoint && cleaned(endpoint, ['publicIp', 'sshUsername'], ['privateIp', 'hostKeyFingerprint']);
-  return (cleanEndpoint === endpoint ? clean : { ...clean, endpoint: cleanEndpoint }) as T;
+  const parts = {
+    ...(endpoint && {
+      endpoint: cleaned(endpoint, ['publicIp', 'sshUsername'], ['privateIp', 'hostKeyFingerprint']),
+    }),
+    ...(fault && { fault: cleaned(fault, ['finding', 'remedy']) }),
+  };
+  const isClean = parts.endpoint === endpoint && parts.fault === fault;
+  return (isClean ? clean : { ...clean, ...parts }) as T;
 }
 
 /**

@@ -9,7 +9,6 @@ import type { Listed } from './shared-listing.ts';
 const REFRESH_MS = 10 * 60_000;
 /** Rows per transaction. */
 const BATCH = 100;
-const NEVER = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY] as const;
 
 interface Deps {
   store: Store;
@@ -28,8 +27,8 @@ export class Sightings {
   readonly #deps: Deps;
   readonly #startedAt: number;
   #open = new Map<string, Sighting>();
-  /** When the last two complete listings of each kind began. */
-  readonly #complete = new Map<ResourceKind, readonly [lastButOne: number, last: number]>();
+  /** When the last two complete listings of each kind began. The last but one is null if there was only one. */
+  readonly #complete = new Map<ResourceKind, readonly [lastButOne: number | null, last: number]>();
   /**
    * Whether the database was restored and is not reconciled yet. Rows are then missing, so no resource counts as an
    * orphan.
@@ -118,7 +117,7 @@ export class Sightings {
     const fact = { platform, resourceKind, beganAt, endedAt: clock.now(), isComplete, silentHosts };
     await store.transact((tx) => tx.sightings.putListing(fact));
     if (!isComplete) return;
-    const [, last] = this.#complete.get(resourceKind) ?? NEVER;
+    const [, last] = this.#complete.get(resourceKind) ?? [null, null];
     this.#complete.set(resourceKind, [last, beganAt]);
   }
 
@@ -170,14 +169,15 @@ export class Sightings {
   /**
    * Rows that ended before this time need no tombstone, in milliseconds since the epoch. Two complete listings began
    * later and would have shown remaining resources, each resource of this installation on the platform has its row, and no
-   * leftover waits for its removal.
+   * leftover waits for its removal. Null if no tombstone may be pruned.
    */
-  get searchedUntil(): number {
+  get searchedUntil(): number | null {
     // A leftover without a problem is removed under the order of its row, which must not go before.
     const isAllRemoved = this.of('leftover').every(({ detail }) => detail.problem !== undefined);
     const isAllOwned = !this.isRestored && this.of('no_row').length === 0 && isAllRemoved;
-    const searched = (['instance', 'volume'] as const).map((kind) => (this.#complete.get(kind) ?? NEVER)[0]);
-    return isAllOwned ? Math.min(...searched) : Number.NEGATIVE_INFINITY;
+    const [instances = null] = this.#complete.get('instance') ?? [];
+    const [volumes = null] = this.#complete.get('volume') ?? [];
+    return isAllOwned && instances !== null && volumes !== null ? Math.min(instances, volumes) : null;
   }
 
   /**

@@ -23,7 +23,7 @@ interface Deps {
   /** How long the audit log is kept, in milliseconds. */
   auditKeptMs: number;
   /**
-   * For each platform, the time before which a row must have ended to be pruned now: see
+   * The time before which a row must have ended to be pruned now, for each platform where one may be pruned: see
    * docs/decisions/0022-retention.md.
    */
   prunable: () => ReadonlyMap<string, number>;

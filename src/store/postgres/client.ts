@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
+import { assertBindable } from '../queries/bindable.ts';
 import { Packet } from './packet.ts';
 
 /** Time limit for closing a connection, in milliseconds. */
@@ -84,12 +85,15 @@ export class TransactionClient extends BerthClient {
 
 /**
  * PostgreSQL cannot store text with a NUL and refuses it as a parameter. A SELECT gets a random text instead, which
- * also matches nothing. A write is not changed, and is refused.
+ * also matches nothing.
+ * @throws {NotBindable} for a value that {@link assertBindable} refuses
  */
 function findable(query: unknown, values: unknown): unknown {
-  if (!Array.isArray(values) || !values.some(hasNul)) return values;
+  if (!Array.isArray(values)) return values;
   const text = typeof query === 'string' ? query : (query as { text?: unknown }).text;
-  if (typeof text !== 'string' || !/^\s*select/i.test(text)) return values;
+  const isRead = typeof text === 'string' && /^\s*select/i.test(text);
+  assertBindable(values, isRead);
+  if (!isRead || !values.some(hasNul)) return values;
   return values.map((value) => (hasNul(value) ? randomUUID() : value));
 }
 

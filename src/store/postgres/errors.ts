@@ -5,8 +5,14 @@ import { DatabaseRefused } from '../database-refused.ts';
 
 /** SQLSTATE classes whose messages name connections, locks and privileges, never values. */
 const SPEAKS_OF_NO_VALUES = /^(08|25|28|3D|40|42501|53|55|57|58)/;
-const INTEGRITY = /^23/;
+/**
+ * SQLSTATEs whose cause is the statement or its values: the server would refuse it in any state. A missing table, column or
+ * privilege and a pooler's prepared statements (42501, 42703, 42P01, 42P05) are matters of the server's operator.
+ */
+const BUG = /^(0A|2[0-4]|42(?!501|703|P01|P05)|44|54|P0)/;
 const DUPLICATE = '23505';
+/** The longest text of a statement in a message. */
+const MAX_STATEMENT = 200;
 const LOST_RACE = /^(40001|40P01)$/;
 const LOST_CONNECTION = /^(08|57P0)/;
 
@@ -18,10 +24,11 @@ export class PostgresFailure extends Error {
   /** Whether the connection, and so the answer to the running statement, is lost. */
   readonly isConnectionLost: boolean;
 
-  constructor(error: Error) {
+  /** @param statement its text, without its values */
+  constructor(error: Error, statement?: string) {
     const { code = '' } = error as { code?: string };
     const isAnswer = error instanceof DatabaseError;
-    super(isAnswer && !SPEAKS_OF_NO_VALUES.test(code) ? describeRefused(error) : error.message);
+    super(isAnswer && !SPEAKS_OF_NO_VALUES.test(code) ? describeRefused(error, statement) : error.message);
     this.code = code;
     this.isConnectionLost =
       !isAnswer || LOST_CONNECTION.test(code) || /^(FATAL|PANIC)$/.test(error.severity ?? '');
@@ -35,10 +42,15 @@ export class PostgresFailure extends Error {
   get isDuplicate(): boolean {
     return this.code === DUPLICATE;
   }
+
+  /** Whether the server works, and the statement or a value is wrong. */
+  get isBug(): boolean {
+    return BUG.test(this.code);
+  }
 }
 
-function describeRefused({ code, table, constraint }: DatabaseError): string {
-  const what = constraint ?? table;
+function describeRefused({ code, table, constraint }: DatabaseError, statement: string | undefined): string {
+  const what = constraint ?? table ?? statement?.slice(0, MAX_STATEMENT);
   return `PostgreSQL refuses a statement with ${code}${what === undefined ? '' : ` (${what})`}`;
 }
 
@@ -46,19 +58,25 @@ function describeRefused({ code, table, constraint }: DatabaseError): string {
 export function toFailure(error: unknown): PostgresFailure | undefined {
   if (error instanceof PostgresFailure) return error;
   if (error instanceof DatabaseError) return new PostgresFailure(error);
-  if (error instanceof DrizzleQueryError && error.cause instanceof Error)
-    return new PostgresFailure(error.cause);
+  if (error instanceof DrizzleQueryError && error.cause instanceof Error && !isOfValues(error.cause))
+    return new PostgresFailure(error.cause, error.query);
   return undefined;
 }
 
+/** Whether a value could not be encoded: nothing was sent. */
+function isOfValues(error: unknown): boolean {
+  return error instanceof TypeError;
+}
+
 /**
- * Translates an error of PostgreSQL into `StoreUnavailable`, with the original as its cause for the log. A violated
- * constraint is a bug and stays a `PostgresFailure`.
+ * Translates an error of PostgreSQL into `StoreUnavailable`, with the original as its cause for the log. If a statement or
+ * a value is wrong, such as one that violates a constraint, that is a bug and stays a `PostgresFailure`.
  */
 export function fromPostgres(error: unknown): unknown {
   const failure = toFailure(error);
-  if (failure === undefined || INTEGRITY.test(failure.code)) return failure ?? error;
-  return unavailable(failure);
+  if (failure !== undefined) return failure.isBug ? failure : unavailable(failure);
+  // drizzle's own message contains the statement's values.
+  return error instanceof DrizzleQueryError ? error.cause : error;
 }
 
 function unavailable(failure: PostgresFailure): StoreUnavailable {

@@ -6,13 +6,20 @@ import {
   customType,
   doublePrecision,
   index,
-  integer,
   json,
   pgTable,
   primaryKey,
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
+import { NotBindable } from '../queries/bindable.ts';
+
+/** SQLite would store a fraction in a column of integers. PostgreSQL refuses it. @throws {NotBindable} */
+export function toWhole(value: number): number {
+  // A placeholder of a prepared statement may be null.
+  if (Number.isInteger(value ?? 0)) return value;
+  throw new NotBindable(`the database was given the number ${value}: expected a whole number`);
+}
 
 /**
  * drizzle's builders for PostgreSQL. Timestamps are milliseconds since 1970. JSON is stored verbatim: `jsonb` would
@@ -34,9 +41,13 @@ export const postgres = {
   bytes: customType<{ data: Buffer }>({ dataType: () => 'bytea' }),
   boolean,
   /** A small whole number: 32 bits. */
-  integer,
+  integer: customType<{ data: number }>({ dataType: () => 'integer', toDriver: toWhole }),
   /** A timestamp, an amount of money, or another integer that exceeds 32 bits. */
-  bigint: (name: string) => bigint(name, { mode: 'number' }),
+  bigint: customType<{ data: number; driverData: number | string }>({
+    dataType: () => 'bigint',
+    toDriver: toWhole,
+    fromDriver: Number,
+  }),
   /** Numbers rows in the order of insertion. */
   sequence: (name: string) => bigint(name, { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   double: doublePrecision,

@@ -11,7 +11,9 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core';
-import type { Dialect } from './postgres.ts';
+import { type Dialect, toWhole } from './postgres.ts';
+
+const whole = customType<{ data: number }>({ dataType: () => 'integer', toDriver: toWhole });
 
 const builders: Record<keyof Dialect, unknown> = {
   table: sqliteTable,
@@ -24,8 +26,8 @@ const builders: Record<keyof Dialect, unknown> = {
   idOf: (name: string, target: () => AnySQLiteColumn) => text(name).notNull().references(target),
   bytes: (name: string) => blob(name, { mode: 'buffer' }),
   boolean: (name: string) => integer(name, { mode: 'boolean' }),
-  integer,
-  bigint: integer,
+  integer: whole,
+  bigint: whole,
   sequence: (name: string) => integer(name).primaryKey(),
   double: real,
   json: (name: string) => text(name, { mode: 'json' }),

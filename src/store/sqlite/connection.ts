@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
+import { assertBindable } from '../queries/bindable.ts';
 import { awaitWrite, type Connection, type Db, noLocking } from '../queries/connection.ts';
 
 /**
@@ -18,6 +19,18 @@ export function toConnection<Schema>(connection: Database.Database, tables: Sche
   };
 }
 
+/** A statement that refuses the values that PostgreSQL refuses. */
+function asserting(statement: Database.Statement): Database.Statement {
+  for (const method of ['run', 'get', 'all'] as const) {
+    const execute = statement[method].bind(statement) as (...values: unknown[]) => never;
+    statement[method] = (...values: unknown[]) => {
+      assertBindable(values, statement.readonly);
+      return execute(...values);
+    };
+  }
+  return statement;
+}
+
 /** A placeholder in a comparison, also of row values, or in LIMIT. */
 const COMPARED = /(?<=[=<>] |limit |> \((?:\?, )*)\?/g;
 
@@ -33,7 +46,7 @@ function compilingOnce(connection: Database.Database): Database.Database {
   const prepare = connection.prepare.bind(connection);
   const kept = new Map<string, Database.Statement>();
   connection.prepare = ((source: string) => {
-    const statement = kept.get(source) ?? (prepare(source.replace(COMPARED, '+?')) as Database.Statement);
+    const statement = kept.get(source) ?? asserting(prepare(source.replace(COMPARED, '+?')));
     kept.delete(source);
     kept.set(source, statement);
     const [oldest] = kept.keys();

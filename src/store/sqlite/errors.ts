@@ -2,15 +2,18 @@ import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 
+/** The statement or its values are wrong: a bug, as of PostgreSQL. */
+const BUG = /^SQLITE_(CONSTRAINT|MISMATCH|RANGE|TOOBIG)/;
+
 /**
- * Translates an error of SQLite into `StoreUnavailable`, with the original as its cause for the log. drizzle's own
- * error is left out: its message contains the statement's parameters, which may be secrets.
+ * Translates an error of SQLite into `StoreUnavailable`, with the original as its cause for the log. A bug stays an error
+ * of SQLite. drizzle's own error is left out: its message contains the statement's parameters, which may be secrets.
  */
 export function fromSqlite(error: unknown): unknown {
   const sqliteError = findSqliteError(error);
   if (sqliteError === undefined) return error;
   const code = sqliteError instanceof Database.SqliteError ? sqliteError.code : 'closed';
-  if (code.startsWith('SQLITE_CONSTRAINT')) return sqliteError;
+  if (BUG.test(code) || sqliteError.message.endsWith(': syntax error')) return sqliteError;
   return new StoreUnavailable(`${code}: ${sqliteError.message}`, { cause: sqliteError });
 }
 

@@ -11,7 +11,8 @@ import {
 } from '../../../contract/instance.ts';
 import { toIssues } from '../../../contract/issue-words.ts';
 import { nullAsAbsent } from '../../../contract/nulls.ts';
-import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { bearer, failureOf, jsonContent } from '../../../http/api/create-app.ts';
+import { pathsOfUnplainText } from '../../../ports/plain-text.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import { listInstances } from '../../instances/list.ts';
@@ -159,7 +160,8 @@ async function refuseCreate(deps: Sold, issues: Issue[], body: Promise<object>):
 function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstanceRequest> {
   const fields = Object.entries(createInstanceRequestSchema.shape).flatMap(([name, schema]) => {
     const field = schema.safeParse(body[name]);
-    return field.success && field.data !== undefined ? [[name, field.data]] : [];
+    const isValid = field.data !== undefined && pathsOfUnplainText(field.data).length === 0;
+    return isValid ? [[name, field.data]] : [];
   });
   return Object.fromEntries(fields);
 }
@@ -213,7 +215,10 @@ export function instanceRoutes(deps: HttpDeps) {
         context.set('made', { instance: created.record.id });
         return context.json(toInstance(markReplay(context, created)), 201);
       },
-      (result, { req }) => (result.success ? undefined : refuseCreate(deps, toIssues(result), req.json())),
+      (result, { req }) => {
+        const failure = failureOf(result);
+        return failure && refuseCreate(deps, toIssues(failure), req.json());
+      },
     )
     .openapi(getRoute, async (context) => {
       const { accountId } = context.get('principal');
