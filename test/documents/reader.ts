@@ -84,7 +84,8 @@ export class Reader implements AsyncDisposable {
     if (monitor !== undefined) return await this.#monitor(monitor.split(' '));
     if (text.startsWith('export ')) return await this.#export(text);
     if (/^\w+\(\) \{/.test(text)) this.#functions += `${text}\n`;
-    const script = `curl() { command curl --fail-with-body "$@"; }\n${this.#functions}${text.replaceAll('npm run -s berth --', 'berth')}`;
+    const commands = `${this.#functions}${text}`.replaceAll('npm run -s berth --', 'command berth');
+    const script = `curl() { command curl --fail-with-body "$@"; }\n${commands}`;
     const options = { cwd: this.folder, env: this.#environment() };
     const { stdout } = await run('bash', ['-c', script], options).catch((error: Failed) => {
       throw new Error(`\`${text}\` failed (${error.code}) and printed:\n${error.stdout}\n${error.stderr}`);

@@ -200,8 +200,11 @@ it.for([
   },
 );
 
-it('takes at most 8 MB of a disk', () => {
+it('has the pictures of its README, and takes at most 8 MB of a disk', () => {
   const own = join(installed.folder, 'node_modules/berth');
+  const pictures = readFileSync(join(own, 'README.md'), 'utf8').matchAll(/!\[[^\]]*\]\(([^)]+)\)/g);
+  const known = [...pictures].map(([, path = '']) => [path, existsSync(join(own, path))]);
+  expect(known).toEqual([['docs/console/fleet.png', true]]);
   const files = readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const sizes = files.map(({ parentPath, name }) => statSync(join(parentPath, name)).size);
   expect(sizes.length).toBeGreaterThan(100);

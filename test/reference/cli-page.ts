@@ -19,7 +19,7 @@ export async function cliPage(): Promise<string> {
   return [
     '# The command line',
     '',
-    'In a checkout: `npm run -s berth -- <command>`. `npm pack` makes `berth-<version>.tgz`; where it is installed: `berth <command>`,',
+    'In a checkout, `berth() { npm run -s berth -- "$@"; }` defines `berth` for a terminal. `npm pack` makes `berth-<version>.tgz`, which brings it,',
     'on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). `--help` prints the part of this generated page about a command.',
     '',
     '`ls` may be written `list`; `show`, `get`; `create`, `add`; `rm`, `delete`, `remove` or `destroy`. Invisible characters, and',

@@ -8,7 +8,7 @@ import type { AuditWriter, OperatorSessionReader, OperatorSessionWriter } from '
 /** Lifetime of a session, even if it is used. */
 export const SESSION_MS = 12 * 3_600_000;
 /** Maximum number of sessions of one key. At the limit, a new session replaces the oldest. */
-const MAX_SESSIONS = 50;
+const MAX_SESSIONS_PER_KEY = 100;
 const SECRET_BYTES = 32;
 
 type SessionTransaction = { audit: AuditWriter; operatorSessions: OperatorSessionWriter };
@@ -49,7 +49,7 @@ export class Sessions {
     const secret = random.bytes(SECRET_BYTES).toString('base64url');
     const now = clock.now();
     const record = { digest: digestSecret(secret), keyId, endsAt: now + SESSION_MS };
-    await tx.operatorSessions.insert(record, { now, most: MAX_SESSIONS });
+    await tx.operatorSessions.insert(record, { now, most: MAX_SESSIONS_PER_KEY });
     return secret;
   }
 
