@@ -17,7 +17,7 @@ export function openApiDocument(v1: OpenAPIHono<HttpEnv>) {
 }
 
 function describe(routes: OpenAPIHono<HttpEnv>) {
-  return describeRoutes(routes, {
+  const document = describeRoutes(routes, {
     title: 'Provider Orchestrator API',
     version: CONTRACT_VERSION,
     description:
@@ -36,4 +36,8 @@ function describe(routes: OpenAPIHono<HttpEnv>) {
       },
     ],
   });
+  for (const { get } of Object.values(document.paths ?? {}))
+    if (get?.responses !== undefined)
+      get.responses[304] = { description: 'Unchanged: the client has it already, as `If-None-Match` says.' };
+  return document;
 }
