@@ -16,6 +16,18 @@ export const regionTokenSchema = z
   .max(63)
   .meta({ example: 'eu-frankfurt' });
 
+/** A whole number in a query, in digits. */
+export function wholeNumberSchema(most: number) {
+  const expected = `expected a whole number from 1 to ${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, { error: expected, abort: true })
+    .transform(Number)
+    .pipe(z.int(expected).min(1, expected).max(most, expected))
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: most });
+}
+
 /** USD per hour (O: conventions, 2). */
 export const usdPerHourSchema = z.number().nonnegative().meta({ description: 'USD per hour.' });
 

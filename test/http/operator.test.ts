@@ -266,6 +266,7 @@ describe('the audit log', () => {
 
 it.each([
   ['/instances?limit=0', 400],
+  ['/instances?limit=1e1', 400],
   ['/instances?limit=501', 400],
   ['/instances?status=GONE', 400],
   ['/instances?after=nonsense', 400],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { wholeNumberSchema } from '../../contract/values.ts';
 
 /** ISO 8601 UTC (M: "Timestamps are ISO 8601 UTC strings"). */
 export const timestampSchema = z.iso.datetime().meta({ example: '2026-11-21T04:38:00.000Z' });
@@ -30,17 +31,6 @@ export const requestedInstanceTypeSchema = z
 
 const MAX_PAGE = 1_000_000;
 const MAX_LIMIT = 100;
-
-function wholeNumberSchema(most: number) {
-  const expected = `expected a whole number from 1 to ${most}`;
-  return z
-    .string()
-    .regex(/^\d{1,9}$/, { error: expected, abort: true })
-    .transform(Number)
-    .pipe(z.int(expected).min(1, expected).max(most, expected))
-    .optional()
-    .meta({ type: 'integer', minimum: 1, maximum: most });
-}
 
 /** `page` and `limit` of a query. The use case applies the defaults. */
 export const pageSchema = wholeNumberSchema(MAX_PAGE).meta({ description: 'Default 1.' });

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { timestampSchema } from '../../contract/values.ts';
+import { timestampSchema, wholeNumberSchema } from '../../contract/values.ts';
 
 /** Maximum and default size of a page. */
 export const MAX_PAGE = 500;
 export const USUAL_PAGE = 50;
 
-export const limitSchema = z.coerce.number().int().min(1).max(MAX_PAGE).optional();
+export const limitSchema = wholeNumberSchema(MAX_PAGE);
 
 export const timeOrNullSchema = timestampSchema.nullable();
 
