@@ -64,6 +64,8 @@ export interface TestOptions {
   /** How SSH is proved; with a real handshake where it is left out. */
   probe?: SshProbe;
   log?: Log;
+  /** Another store than a SQLite file of its own; it is the caller's to close. */
+  store?: Store;
   failpoint?: Failpoint;
   /** Puts something between the core and the simulator, such as `withFaults`. */
   wrapDriver?: (driver: PlatformDriver) => PlatformDriver;
@@ -107,7 +109,8 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     wrapStore = (store) => store,
   } = options;
   await putEmptyDatabase('orchestrator', databasePath);
-  const store = wrapStore(openSqliteStore(databasePath));
+  const own = options.store === undefined ? openSqliteStore(databasePath) : undefined;
+  const store = wrapStore((options.store ?? own) as Store);
   const setting = { platform: 'default', catalog, databaseFile: databasePath, env: {}, clock, log };
   const simulator = await driverNamed(platform.driver).open(platform, setting);
   const driver = wrapDriver(simulator);
@@ -232,7 +235,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
       await admin.close();
       await orchestrator.close();
       await driver.close();
-      await store.close();
+      if (options.store === undefined) await store.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -207,6 +207,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
     15,
     'node test/soak/soak.ts --minutes 10',
   ),
+  fuzz: {
+    finds:
+      'a reply that the published document does not allow, a request that it refuses and the server accepts',
+    folders: ['openapi', 'src/http', 'src/contract', 'src/orchestrator', 'src/marketplace', 'src/store'],
+    minutes: 15,
+    seeds: 1,
+    parts: (seed) =>
+      [['SQLite'], ['PostgreSQL', '--postgres']].map(([id = '', ...flags]) => ({
+        id,
+        command: ['node', 'test/fuzz/fuzz.ts', '--seed', `${seed}`, ...flags],
+      })),
+  },
   scale: commands('what costs more than its work as it grows', ['src'], 20, 'node bench/scale.ts'),
   benches: commands(
     'a hot path that became slower',

@@ -23,10 +23,14 @@ export interface ObservedReply {
   body: string;
 }
 
+/** Where a document has an operation. */
+export const pointerTo = (method: string, path: string): string =>
+  `/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}`;
+
 const isLiteral = (path: string): boolean => !path.includes('{');
 
 /** A published document, and what it says of replies. */
-class Contract {
+export class Contract {
   readonly #document: OpenApiDocument;
   readonly #prefix: string;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -56,17 +60,18 @@ class Contract {
     if (method === 'HEAD') return;
     const value: unknown = JSON.parse(body);
     const inside = path.startsWith(this.#prefix) ? path.slice(this.#prefix.length) : path;
-    const validate = this.#validator(this.#pointerOf(method, inside, status, where));
-    if (!validate(value))
-      throw new Error(`${where}: ${this.#ajv.errorsText(validate.errors)} in ${body.slice(0, 500)}`);
+    const faults = this.faultsOf(this.#pointerOf(method, inside, status, where), value);
+    if (faults) throw new Error(`${where}: ${faults} in ${body.slice(0, 500)}`);
   }
 
-  #validator(pointer: string): ValidateFunction {
-    const known = this.#validators.get(pointer);
-    if (known !== undefined) return known;
-    const made = this.#ajv.compile({ $ref: `openapi#${pointer}` });
-    this.#validators.set(pointer, made);
-    return made;
+  /** What the schema at a JSON pointer into the document refuses in the value; empty: nothing. */
+  faultsOf(pointer: string, value: unknown): string {
+    let validate = this.#validators.get(pointer);
+    if (validate === undefined) {
+      validate = this.#ajv.compile({ $ref: `openapi#${pointer}` });
+      this.#validators.set(pointer, validate);
+    }
+    return validate(value) ? '' : this.#ajv.errorsText(validate.errors);
   }
 
   #pointerOf(method: string, path: string, status: number, where: string): string {
@@ -75,8 +80,7 @@ class Contract {
       .sort((a, b) => Number(isLiteral(b.path)) - Number(isLiteral(a.path)))[0]?.path;
     const operation = route === undefined ? undefined : this.#document.paths[route]?.[method.toLowerCase()];
     if (route !== undefined && operation?.responses[status]?.content !== undefined) {
-      const escaped = route.replaceAll('~', '~0').replaceAll('/', '~1');
-      return `/paths/${escaped}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`;
+      return `${pointerTo(method, route)}/responses/${status}/content/application~1json/schema`;
     }
     if (operation !== undefined && !ANYWHERE.has(status))
       throw new Error(`${where}: the document has no such status`);

@@ -1,5 +1,5 @@
 /** What a caller may put where a name, an id or a number is expected. */
-const VALUES = [
+export const hostileValues = [
   'constructor',
   '__proto__',
   'toString',
@@ -44,7 +44,7 @@ export interface HostileRequest {
 /** Every path with each hostile value in the place of its parameters and under each name of a query. */
 export function hostileReads(paths: readonly string[], queryNames: readonly string[]): HostileRequest[] {
   return paths.flatMap((path) =>
-    VALUES.map((value) => ({
+    hostileValues.map((value) => ({
       path: `${path.replace(/:\w+/g, value)}${path.includes('?') ? '&' : '?'}${queryNames.map((name) => `${name}=${value}`).join('&')}`,
     })),
   );
@@ -62,7 +62,7 @@ export function hostileForms(
   csrf: string,
 ): HostileRequest[] {
   const bodies = [
-    ...VALUES.map((value) => `csrf=${csrf}&${fieldNames.map((name) => `${name}=${value}`).join('&')}`),
+    ...hostileValues.map((value) => `csrf=${csrf}&${fieldNames.map((name) => `${name}=${value}`).join('&')}`),
     `csrf=${'%C3%A9'.repeat(csrf.length)}`,
     `${'__proto__[csrf]=x&constructor=y&'.repeat(50)}csrf=${csrf}`,
   ];
