@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { importsOf } from './imports.ts';
 
 // The last part of `npm run build`: of the declarations that tsc wrote, keeps those that the exports lead to. They may
-// name only packages that an installation has: others would be missing there. TypeScript 7 loads the types of Node for
-// those alone that ask for them.
+// name only packages that an installation has: others would be missing there. The types of Node are those of the program
+// that uses the package; TypeScript 7 loads them only for files that ask for them.
 
 const TYPES = 'dist/types';
 const { exports, dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));

@@ -177,8 +177,8 @@ it.for([
     const tsc = await installTypeScript(folder.path, version);
     if (tsc === undefined) return skip('npm’s registry, from which TypeScript comes, is not reached');
     const work = installed.folder;
-    if (!existsSync(join(work, 'node_modules/vitest')))
-      symlinkSync(join(root, 'node_modules/vitest'), join(work, 'node_modules/vitest'));
+    for (const name of ['node_modules/vitest', 'node_modules/@types'])
+      if (!existsSync(join(work, name))) symlinkSync(join(root, name), join(work, name));
     const { exports } = JSON.parse(readFileSync(join(work, 'node_modules/berth/package.json'), 'utf8'));
     const entries = Object.keys(exports).filter((name) => !name.endsWith('.json'));
     expect(entries).toContain('./sandbox');
