@@ -81,7 +81,10 @@ function isUnambiguous(url: string): boolean {
 
 export const limitsSchema = z
   .strictObject({
-    /** A larger request body is answered 413. */
+    /**
+     * A larger request body is answered 413. All bodies of open requests together have at most 16 times this size, or
+     * 4 MiB if that is more. A key may have as much of it as is free; beyond that its bodies are answered 503.
+     */
     max_body_bytes: z
       .int()
       .min(1024)

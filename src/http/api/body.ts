@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
+import { BodiesUnderWay } from './bodies-under-way.ts';
 
 /** Creates the errors for invalid bodies, in the server's own shape. */
 export interface BodyRefusals {
@@ -7,28 +8,64 @@ export interface BodyRefusals {
   malformed(message: string): Error;
   /** 413 */
   tooLarge(maxBytes: number): Error;
+  /** 503, with Retry-After. */
+  tooMany(): Error;
 }
 
 const FIRST_BUFFER_BYTES = 16 * 1024;
+/** The `Retry-After` of a body for which there is no room. */
+const RETRY_SECONDS = '5';
+/** All bodies under way together have at most this many times the maximum size of one, or `LEAST_BYTES`. */
+const BODIES_AT_ONCE = 16;
+const LEAST_BYTES = 4 * 1024 * 1024;
 
 /**
  * Reads the body of a POST, PUT or PATCH: at most `maxBytes`, counted as they arrive, independent of Content-Length. It
  * must be a JSON object without a content coding. Routes get it parsed. It is not read if no route takes the request.
  */
 export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHandler {
+  const withBytes = bodyReader(maxBytes, refusals);
   return async (context, next) => {
     if (context.req.method !== 'POST' && context.req.method !== 'PUT' && context.req.method !== 'PATCH')
       return next();
     if (!hasRoute(context)) return next();
-    const { headers, body } = context.req.raw;
-    if (Number(headers.get('content-length') ?? 0) > maxBytes) throw refusals.tooLarge(maxBytes);
-    const bytes = body === null ? Buffer.alloc(0) : await readBytes(body, maxBytes, refusals);
-    if (bytes.length > 0) assertJsonContent(headers, refusals);
-    const text = bytes.length > 0 ? toObjectText(bytes, refusals) : '{}';
-    // The routes parse the body as JSON only if the type has exactly this spelling.
-    headers.set('Content-Type', 'application/json');
-    Object.assign(context.req.bodyCache, { text: Promise.resolve(text) });
-    return next();
+    return withBytes(context, (bytes) => {
+      const { headers } = context.req.raw;
+      if (bytes.length > 0) assertJsonContent(headers, refusals);
+      const text = bytes.length > 0 ? toObjectText(bytes, refusals) : '{}';
+      // The routes parse the body as JSON only if the type has exactly this spelling.
+      headers.set('Content-Type', 'application/json');
+      Object.assign(context.req.bodyCache, { text: Promise.resolve(text) });
+      return next();
+    });
+  };
+}
+
+/**
+ * Returns a function that reads the body of a request and passes it to `use`. Until `use` has settled, the body counts
+ * as under way: for the request's key, or else its network, and for all. A body for which there is no room is refused.
+ */
+export function bodyReader(maxBytes: number, refusals: BodyRefusals) {
+  const underWay = new BodiesUnderWay(Math.max(LEAST_BYTES, BODIES_AT_ONCE * maxBytes));
+  return async <T>(context: Context, use: (bytes: Buffer) => Promise<T>): Promise<T> => {
+    const { headers, body: stream } = context.req.raw;
+    const declared = Number(headers.get('content-length')) || 0;
+    if (declared > maxBytes) throw refusals.tooLarge(maxBytes);
+    if (stream === null) return use(Buffer.alloc(0));
+    const { key = context.get('network') } = (context.get('who') ?? {}) as { key?: string };
+    const body = underWay.begin(key ?? '');
+    const reserve = (bytes: number): void => {
+      if (body.reserve(bytes)) return;
+      context.header('Connection', 'close');
+      context.header('Retry-After', RETRY_SECONDS);
+      throw refusals.tooMany();
+    };
+    try {
+      reserve(declared);
+      return await use(await readBytes(stream, { maxBytes, declared, refusals, reserve }));
+    } finally {
+      body.end();
+    }
   };
 }
 
@@ -37,24 +74,41 @@ export function hasRoute(context: Context): boolean {
   return matchedRoutes(context).some(({ method }) => method === context.req.method);
 }
 
+interface Reading {
+  maxBytes: number;
+  /** Content-Length; 0 if there is none. */
+  declared: number;
+  refusals: BodyRefusals;
+  /** Called with the new size of the buffer before it grows. */
+  reserve: (bytes: number) => void;
+}
+
 /**
  * Reads the whole body into one buffer, so many small chunks cost no extra memory.
  * @throws the error of `refusals` if it is too large; the rest is not read.
  */
-export async function readBytes(
+async function readBytes(
   body: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  refusals: BodyRefusals,
+  { maxBytes, declared, refusals, reserve }: Reading,
 ): Promise<Buffer> {
   const reader = body.getReader();
-  let buffer = Buffer.alloc(Math.min(FIRST_BUFFER_BYTES, maxBytes));
+  const most = declared || maxBytes;
+  const allocate = (bytes: number): Buffer => {
+    reserve(Math.max(bytes, declared));
+    return Buffer.alloc(bytes);
+  };
+  let buffer = allocate(Math.min(FIRST_BUFFER_BYTES, most));
   let size = 0;
   for (;;) {
     const { done, value } = await readChunk(reader, refusals);
     if (done) return buffer.subarray(0, size);
     const newSize = size + value.byteLength;
     if (newSize > maxBytes) throw refusals.tooLarge(maxBytes);
-    if (newSize > buffer.length) buffer = Buffer.concat([buffer], Math.min(maxBytes, 2 * newSize));
+    if (newSize > buffer.length) {
+      const larger = allocate(Math.max(newSize, Math.min(most, 2 * newSize)));
+      buffer.copy(larger);
+      buffer = larger;
+    }
     buffer.set(value, size);
     size = newSize;
   }

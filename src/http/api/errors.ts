@@ -72,6 +72,11 @@ export class ApiErrors<Code extends string> {
         vocabulary.create(codes.payloadTooLarge, `The request body is larger than ${maxBytes} bytes.`, {
           details: sizeDetails(maxBytes),
         }),
+      tooMany: () =>
+        vocabulary.create(
+          codes.unavailable,
+          `The ${vocabulary.words.server} is receiving too many large request bodies now; nothing was done, try again.`,
+        ),
     };
   }
 

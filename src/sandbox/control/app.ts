@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { ApiError } from '../../contract/errors.ts';
 import { isNestedTooDeeply } from '../../contract/parse-json.ts';
-import { hasRoute, readBody, readBytes } from '../../http/api/body.ts';
+import { bodyReader, hasRoute, readBody } from '../../http/api/body.ts';
 import { describeRoutes } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
@@ -39,17 +39,21 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
     return deps.operate(req.param('of').replace('providers/', ''), path, req.raw);
   });
   const read = readBody(MAX_BODY_BYTES, errors.body);
+  const withYaml = bodyReader(MAX_BODY_BYTES, errors.body);
   routes.use(async (context, next) => {
     if (!hasRoute(context)) return next();
-    const { raw, bodyCache } = context.req;
-    const isYaml = YAML.test(raw.headers.get('content-type') ?? '');
-    if (isYaml && raw.body !== null)
-      Object.assign(bodyCache, { text: readBytes(raw.body, MAX_BODY_BYTES, errors.body).then(String) });
-    else await read(context, async () => undefined);
-    const text = await context.req.text();
-    if (isYaml ? isYamlNestedTooDeeply(text) : isNestedTooDeeply(text))
-      throw errors.body.malformed('expected at most 200 levels of lists and objects');
-    return next();
+    const isYaml = YAML.test(context.req.header('content-type') ?? '');
+    const withText = async (): Promise<void> => {
+      const text = await context.req.text();
+      if (isYaml ? isYamlNestedTooDeeply(text) : isNestedTooDeeply(text))
+        throw errors.body.malformed('expected at most 200 levels of lists and objects');
+      return next();
+    };
+    if (!isYaml) return read(context, withText);
+    return withYaml(context, (bytes) => {
+      Object.assign(context.req.bodyCache, { text: Promise.resolve(String(bytes)) });
+      return withText();
+    });
   });
   for (const part of [clockRoutes, stateRoutes, faultRoutes, journalRoutes, verdictRoutes])
     routes.route('/', part(deps));
