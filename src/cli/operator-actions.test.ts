@@ -71,7 +71,9 @@ describe('cordons on the command line', () => {
     );
     expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses hosts by name');
     expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon on offer');
-    expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01T00:00:00Z')).toMatch('give a future time');
+    expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01T00:00:00Z')).toMatch(
+      'give a future time',
+    );
   });
 
   it('drain lists the machines that are left [drain-command]', async () => {
