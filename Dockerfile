@@ -21,8 +21,8 @@ RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8080/healthz').then((reply) => process.exit(reply.ok ? 0 : 1), () => process.exit(1))"]
+# It reads the server's flags from its command line, and its variables and file as the server does.
+HEALTHCHECK --interval=15s --timeout=5s --start-period=10s CMD ["node", "dist/main.js", "health", "--pid", "1"]
 # A young generation of this size takes a third less memory and no more CPU: docs/performance.md.
 ENTRYPOINT ["node", "--max-semi-space-size=8", "dist/main.js"]
 CMD ["serve", "--host", "0.0.0.0", "--database", "sqlite:/data/berth.db"]

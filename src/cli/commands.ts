@@ -133,6 +133,11 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       load: async () => (await import('./doctor-command.ts')).doctorCommand(),
     },
     {
+      name: 'health',
+      description: 'ask a server of this machine whether it is alive: for the health check of a container',
+      load: async () => (await import('./health-command.ts')).healthCommand(),
+    },
+    {
       name: 'image',
       description: 'check a base image and put it on the hosts of a platform',
       load: async () => (await import('./image-command.ts')).imageCommand(),

@@ -131,7 +131,8 @@ function listenSentence(
   return `The server cannot listen on ${host}:${port}${flags.of} (${message}): check ${flags.host} and ${flags.port}.`;
 }
 
-function urlHost(host: string): string {
+/** The host of a URL for a server that listens on `host`. */
+export function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return isIP(host) === 6 ? `[${host}]` : host;
 }

@@ -15,13 +15,14 @@ export async function startServer(
   {
     requestTimeoutMs = 10_000,
     refuse = refuseWire,
-  }: Partial<Pick<ServerOptions, 'requestTimeoutMs' | 'refuse'>> = {},
+    tls,
+  }: Partial<Pick<ServerOptions, 'requestTimeoutMs' | 'refuse' | 'tls'>> = {},
 ) {
   const log = silentLog;
   const options = {
     host: '127.0.0.1',
     port: 0,
-    tls: undefined,
+    tls,
     requestTimeoutMs,
     log,
     nextId: requestIds(systemRandom),
