@@ -11,7 +11,7 @@ import { appListener } from './listener.ts';
 
 const KB = 1024;
 
-it('a key that sends too many bodies gets 503, and others do not; what it aborts counts no longer', async () => {
+it('a key that sends too many bodies gets 503, and others do not; what it aborts counts no longer [bodies-of-one-key]', async () => {
   let begun = 0;
   const app = new Hono<{ Variables: { who: object } }>()
     .use((context, next) => {
