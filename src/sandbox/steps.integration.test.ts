@@ -11,7 +11,8 @@ it('a balance that ends with a step is noticed in it, and so is the end of its g
   const ask = async (path: string, init: RequestInit = {}) => {
     const authorization = `Bearer ${sandbox.defaultAccount.marketplace?.apiKey}`;
     const headers = { authorization, 'content-type': 'application/json' };
-    return (await sandbox.fetch(`/api/deployments${path}`, { ...init, headers })).json();
+    const answer = await sandbox.fetch(`/api/deployments${path}`, { ...init, headers });
+    return (await answer.json()) as { id: string; startedAt: string; status: string };
   };
   const offer = { provider: 'provider-b', offerId: 'b-cpu-4x16-spot', gpuCount: 0, region: 'us-ashburn' };
   const image = { operatingSystem: 'ubuntu-24.04', instanceType: 'SPOT', ssh_public_key: SSH_KEY };
