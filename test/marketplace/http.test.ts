@@ -249,6 +249,43 @@ describe('below HTTP', () => {
   );
 });
 
+const APP = 'https://app.example.com';
+
+describe.each([
+  ['of a configured origin', [APP], APP, APP, 'Origin'],
+  ['of another origin', [APP], 'https://other.example.com', null, 'Origin'],
+  ['without configured origins', [], APP, null, null],
+])('a page %s', (_what, corsOrigins, origin, allowed, vary) => {
+  it('reads every reply, also a refusal, only if its origin is configured [cors]', async () => {
+    const rateLimits = { otherRequests: 1 };
+    await using shop = await startTestMarketplace({ clock: new VirtualClock(), corsOrigins, rateLimits });
+    const ask = (options: { key?: null }) =>
+      shop.request('GET', '/api/config/system', { ...options, headers: { Origin: origin } });
+    const replies = [
+      await ask({ key: null }),
+      await ask({}),
+      await shop.request('GET', '/api/none', { headers: { Origin: origin } }),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([401, 429, 429]);
+    for (const { headers } of replies) {
+      expect([headers.get('Access-Control-Allow-Origin'), headers.get('Vary')]).toEqual([allowed, vary]);
+      const exposed = headers.get('Access-Control-Expose-Headers')?.split(',') ?? null;
+      if (allowed === null) expect(exposed).toBeNull();
+      else
+        expect(exposed).toEqual(
+          expect.arrayContaining(['X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After']),
+        );
+    }
+    const asked = { Origin: origin, 'Access-Control-Request-Method': 'POST' };
+    const preflight = await shop.fetch('/api/deployments', { method: 'OPTIONS', headers: asked });
+    if (allowed === null) expect(preflight.status).not.toBe(204);
+    else {
+      expect([preflight.status, preflight.headers.get('Access-Control-Allow-Origin')]).toEqual([204, APP]);
+      expect(preflight.headers.get('Access-Control-Allow-Headers')).toContain('Authorization');
+    }
+  });
+});
+
 describe('beside the API', () => {
   it('tells of its health, its numbers and itself', async () => {
     const get = (path: string) => market.fetch(path);

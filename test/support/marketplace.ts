@@ -53,6 +53,7 @@ export interface TestMarketplaceOptions {
   /** Merged over limits that no test reaches by chance. */
   rateLimits?: Partial<RateLimitOptions>;
   trustedProxies?: number;
+  corsOrigins?: readonly string[];
   maxBodyBytes?: number;
   mailer?: Mailer;
   log?: Log;
@@ -134,6 +135,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     mailer: options.mailer ?? collectInto(sent),
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
     trustedProxies: options.trustedProxies ?? 0,
+    corsOrigins: options.corsOrigins ?? [],
     operatorHosts: options.hasOperators ? (options.adminHosts ?? []) : undefined,
     ...(options.certificates !== undefined && { certificates: options.certificates }),
   });

@@ -50,6 +50,8 @@ export interface MarketplaceDeps {
   mailer: Mailer | null;
   maxBodyBytes: number;
   trustedProxies: number;
+  /** Origins of web pages that may call the API; default: none. */
+  corsOrigins?: readonly string[];
   /** Whether /docs is served; default: yes. */
   hasDocs?: boolean;
   /** Host names of the operators' API and pages on the admin listener. If undefined, the listener has neither. */
@@ -175,6 +177,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
       metrics,
       maxBodyBytes,
       trustedProxies,
+      corsOrigins: parts.corsOrigins ?? [],
       tracing,
     },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },

@@ -105,12 +105,16 @@ export async function serveMarketplace({
 
 function settingsOf(
   config: MarketplaceConfig,
-): Pick<MarketplaceDeps, 'options' | 'rateLimits' | 'maxBodyBytes' | 'trustedProxies' | 'hasDocs'> {
+): Pick<
+  MarketplaceDeps,
+  'options' | 'rateLimits' | 'maxBodyBytes' | 'trustedProxies' | 'corsOrigins' | 'hasDocs'
+> {
   return {
     options: toMarketplaceOptions(config),
     rateLimits: toRateLimits(config),
     maxBodyBytes: config.limits.max_body_bytes,
     trustedProxies: config.server.trusted_proxies,
+    corsOrigins: config.cors_origins,
     hasDocs: config.server.docs,
   };
 }

@@ -267,10 +267,19 @@ const rateLimitsSchema = z
   })
   .prefault({});
 
+const originSchema = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text,
+    'expected an origin in lower case, without a path, such as https://app.example.com; there is no wildcard',
+  );
+
 /** `marketplace.yaml`. Every key except a provider's own has a default. An unknown key is an error. */
 export const marketplaceConfigSchema = z
   .strictObject({
     server: serverSchema(8100).prefault({}),
+    /** Origins of web pages that may call the API. By default none: browsers then refuse its answers to pages. */
+    cors_origins: z.array(originSchema).max(64).default([]),
     database: databaseSchema.default('sqlite:./.berth/marketplace.db'),
     providers: z.array(providerSchema).max(1000).default([]),
     /** The same as `allow_private` for every provider. */

@@ -8,6 +8,7 @@ import { requestContext } from '../../http/api/request-context.ts';
 import { clientOf } from '../../http/wire/client-address.ts';
 import type { Log } from '../../ports/log.ts';
 import { admission, setRateLimitHeaders, stillAdmitted } from './authentication.ts';
+import { corsFor } from './cors.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { createRouter, errors } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
@@ -46,6 +47,8 @@ export function createApp(
 
 function createApi(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   const api = createRouter();
+  const { corsOrigins } = deps;
+  if (corsOrigins.length > 0) api.use('/api/*', corsFor(corsOrigins));
   api.use('/api/*', admission(deps));
   api.use('/api/*', readBody(deps.maxBodyBytes, errors.body));
   api.use('/api/*', stillAdmitted(deps));

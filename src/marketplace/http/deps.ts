@@ -13,6 +13,8 @@ export interface HttpDeps extends Deps {
   maxBodyBytes: number;
   /** How many proxies in front of this server append to X-Forwarded-For; 0: the header is ignored. */
   trustedProxies: number;
+  /** Origins of web pages that may call the API. */
+  corsOrigins: readonly string[];
   tracing?: Tracing | undefined;
 }
 
