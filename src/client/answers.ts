@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { configurationSchema } from '../contract/configuration.ts';
-import { berthExtrasSchema, restartStatusSchema } from '../contract/extensions.ts';
+import { berthExtrasSchema, restartStatusSchema, volumeUsageSchema } from '../contract/extensions.ts';
 import { instanceSchema } from '../contract/instance.ts';
 import { nullAsAbsent } from '../contract/nulls.ts';
 import { anyTimestampSchema, isText, toOneLine } from '../contract/values.ts';
@@ -97,6 +97,8 @@ function toIdentified<S extends z.ZodObject<{ id: z.ZodString }>>({ shape }: S) 
 export function isUsableId(id: string): boolean {
   return isText(id) && id.length <= 255 && /^\P{Cc}+$/u.test(id) && id !== '.' && id !== '..';
 }
+
+export const volumeUsageAnswerSchema = toAnswer(volumeUsageSchema.extend({ measured_at: anyTimestampSchema }));
 
 /** O: POST /auth/token. `token_type` may be missing. */
 export const tokenAnswerSchema = z.object({

@@ -11,6 +11,7 @@ import {
   tokenAnswerSchema,
   volumeAnswerSchema,
   volumeLocationAnswerSchema,
+  volumeUsageAnswerSchema,
 } from './answers.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { Caller } from './caller.ts';
@@ -166,6 +167,10 @@ function volumesOf(
     },
     attachVolume: change('attach'),
     detachVolume: change('detach'),
+    listVolumeUsage: (options) => {
+      const read = elementsOf('volumes', volumeUsageAnswerSchema, onProblem);
+      return caller.call({ method: 'GET', path: ['x', 'volumes', 'usage'] }, read, options);
+    },
     resizeVolume: (id, sizeGb, options) => {
       const body = { size_gb: sizeGb };
       return caller.call({ method: 'POST', path: ['x', 'volumes', id, 'resize'], body }, readOf(id), options);

@@ -1,5 +1,5 @@
 import type { Configuration } from '../contract/configuration.ts';
-import type { RestartStatus } from '../contract/extensions.ts';
+import type { RestartStatus, VolumeUsage } from '../contract/extensions.ts';
 import type { CreateInstanceRequest, Instance } from '../contract/instance.ts';
 import type { CreateVolumeRequest, Volume, VolumeLocation } from '../contract/volume.ts';
 
@@ -121,9 +121,10 @@ export interface OrchestratorClient {
   deleteVolume(id: string, options?: CallOptions): Promise<boolean>;
   attachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
   detachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
-  /** Only if `extras.berth` announces it, as the two below. */
+  /** Only if `extras.berth` announces it, as the three below. */
   restartInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   restartStatus(id: string, region: string, options?: CallOptions): Promise<RestartStatus>;
   resizeVolume(id: string, sizeGb: number, options?: CallOptions): Promise<Volume>;
+  listVolumeUsage(options?: CallOptions): Promise<VolumeUsage[]>;
   close(): Promise<void>;
 }

@@ -45,6 +45,8 @@ export const berthExtrasSchema = z
     restart: z.boolean().optional(),
     /** POST /x/volumes/{volumeId}/resize works. */
     volume_resize: z.boolean().optional(),
+    /** GET /x/volumes/usage works. */
+    volume_usage: z.boolean().optional(),
     /** Price of a stopped instance of this offer. */
     stopped_price_per_hour: usdPerHourSchema.optional(),
     /** Minimum rental time of an instance of this offer. */
@@ -65,6 +67,21 @@ export const restartStatusSchema = z
   })
   .meta({ id: 'RestartStatus' });
 export type RestartStatus = z.infer<typeof restartStatusSchema>;
+
+/** How much of a volume is used. */
+export const volumeUsageSchema = z
+  .object({
+    id: z.string(),
+    used_bytes: z.int().nonnegative().meta({ description: 'The storage that it takes on the platform.' }),
+    measured_at: timestampSchema,
+  })
+  .meta({ id: 'VolumeUsage' });
+export type VolumeUsage = z.infer<typeof volumeUsageSchema>;
+
+/** GET /x/volumes/usage. Volumes whose use is not known are absent. */
+export const volumeUsageListSchema = z
+  .object({ volumes: z.array(volumeUsageSchema) })
+  .meta({ id: 'VolumeUsageList' });
 
 /** POST /x/volumes/{volumeId}/resize. A volume cannot shrink. */
 export const resizeVolumeRequestSchema = z

@@ -38,7 +38,7 @@ export function createPlatform<M extends MachineRecord>(ports: Ports<M>, stored?
 /** The methods of a driver. */
 export type Method =
   | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'consoleTail' | 'place' | 'close'>
-  | `volumes.${'get' | 'list' | VolumePhase}`;
+  | `volumes.${'get' | 'list' | 'usage' | VolumePhase}`;
 
 export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown> | Inventory;
 
@@ -86,6 +86,9 @@ export function driverOf<M extends MachineRecord>(
     volumes: {
       get: (ref) => carry('volumes.get', ref, () => volumes.get(ref)),
       list: () => carry('volumes.list', undefined, () => ({ answer: 'listed', items: volumes.list() })),
+      ...(manifest.volumeUsage === true && {
+        usage: () => carry('volumes.usage', undefined, () => ({ answer: 'listed', items: volumes.usage() })),
+      }),
       create: (spec, cookie, limits) =>
         carry('volumes.create', spec.ref, () => volumes.create(spec, cookie), limits),
       attach: (ref, machine, _cookie, limits) =>

@@ -47,6 +47,8 @@ export interface VolumeRecord {
   until: number | null;
   /** Size after a resize; absent: the size in `spec`. */
   sizeGb?: number;
+  /** How much of it is used, if that was set. */
+  usedBytes?: number;
   /** Target size while it is `resizing`. */
   nextSizeGb?: number;
 }

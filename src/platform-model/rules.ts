@@ -1,5 +1,11 @@
 import type { FreeUnits } from '../orchestrator/model/inventory.ts';
-import type { DriverManifest, Endpoint, MachineSpec, Step } from '../orchestrator/model/platform-driver.ts';
+import type {
+  DriverManifest,
+  Endpoint,
+  MachineSpec,
+  OwnerRef,
+  Step,
+} from '../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { AttachmentRecord, Cause, MachineRecord, VolumeRecord } from './records.ts';
 
@@ -71,6 +77,8 @@ export interface Storage<M extends MachineRecord> {
   machine(before: M | undefined, after: M | undefined): void;
   volume(before: VolumeRecord | undefined, after: VolumeRecord | undefined): void;
   attachment(before: AttachmentRecord | undefined, after: AttachmentRecord | undefined): void;
+  /** How much the files of a volume take. Absent if volumes have no files. */
+  usedBytesOfVolume?(ref: OwnerRef): number;
 }
 
 /** Notified of changes. */

@@ -4,6 +4,7 @@ import type {
   Presence,
   Step,
   VolumeSpec,
+  VolumeUse,
 } from '../orchestrator/model/platform-driver.ts';
 import type { Machines } from './machines.ts';
 import { type AttachmentRecord, type MachineRecord, sizeGbOf, type VolumeRecord } from './records.ts';
@@ -93,6 +94,22 @@ export class Volumes<M extends MachineRecord> {
     return this.all()
       .filter((volume) => this.#isVisible(volume))
       .map((volume) => this.#show(volume));
+  }
+
+  /** The bytes that are used of each visible volume, as {@link use} set it, or as its files take. */
+  usage(): VolumeUse[] {
+    return this.all()
+      .filter((volume) => this.#isVisible(volume))
+      .map(({ spec: { ref }, usedBytes }) => ({
+        ref,
+        usedBytes: usedBytes ?? this.#ports.storage?.usedBytesOfVolume?.(ref) ?? 0,
+      }));
+  }
+
+  /** Sets how much of a volume is used. */
+  use(ref: OwnerRef, usedBytes: number): void {
+    const volume = this.#settle(ref);
+    if (volume !== undefined) this.#put({ ...volume, usedBytes });
   }
 
   create(spec: VolumeSpec, cookie: string | null): Step<ObservedVolume> {

@@ -114,6 +114,7 @@ export function manifestOf({ instances, volumes }: ProviderProfile): DriverManif
     resizeVolume: volumes?.grow ? 'attached' : 'none',
     createVisibleWithinMs: 0,
     keepsNotes: true,
+    volumeUsage: volumes !== null,
     cloudInitBytes: CLOUD_INIT_BYTES,
   };
 }

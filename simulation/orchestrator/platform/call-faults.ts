@@ -51,6 +51,7 @@ const weights: Readonly<Record<Method, Weights>> = {
   inventory: { ...LOOK, hang: 4, empty: 1, partial: 3 },
   'volumes.get': LOOK,
   'volumes.list': { ...LOOK, empty: 2, partial: 3 },
+  'volumes.usage': LOOK,
   'volumes.create': { ...ORDER, after: 8 },
   'volumes.attach': ORDER,
   'volumes.detach': ORDER,

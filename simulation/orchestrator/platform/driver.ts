@@ -64,6 +64,7 @@ function falseAnswers({ machines, volumes, chance }: Reach, method: Method, ref:
       return { unknown, revoked: nothingThere };
     case 'list':
     case 'volumes.list':
+    case 'volumes.usage':
       return {
         unknown,
         empty: nothingListed,

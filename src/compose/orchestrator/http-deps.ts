@@ -59,6 +59,7 @@ export function composeHttp(
     random,
     log,
     platform: sale,
+    readUsage: async (platform) => platforms.get(platform)?.volumeUsage.read(),
     manifests: manifestsOf(drivers),
     authenticator: new Authenticator({ store, clock, environmentKey }),
     polledReads: new PolledReads(store),

@@ -17,6 +17,7 @@ import { RestoreHold } from '../../orchestrator/platform/restore-hold.ts';
 import { SharedListing } from '../../orchestrator/platform/shared-listing.ts';
 import { Sightings } from '../../orchestrator/platform/sightings.ts';
 import { judgeMachines, judgeVolumes } from '../../orchestrator/platform/validate-listing.ts';
+import { PlatformVolumeUsage } from '../../orchestrator/platform/volume-usage.ts';
 import { Reconciler } from '../../orchestrator/queue/reconciler.ts';
 import { adoptAsNew, releaseMachine } from '../../orchestrator/reconciliation/adopt-machine.ts';
 import { Reconciliation } from '../../orchestrator/reconciliation/reconciliation.ts';
@@ -37,6 +38,7 @@ export interface PlatformState {
   losses: LossCap;
   sightings: Sightings;
   inventory: PlatformInventory;
+  volumeUsage: PlatformVolumeUsage;
   telemetry: Telemetry;
 }
 export type PlatformStates = ReadonlyMap<string, PlatformState>;
@@ -65,6 +67,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
         health: new PlatformHealth({ store, clock, log, alarms, platform }),
         losses: new LossCap({ clock, log, alarms, options }),
         sightings: new Sightings({ store, clock, platform, options }),
+        volumeUsage: new PlatformVolumeUsage({ driver, clock, options, telemetry }),
         inventory: new PlatformInventory({ ...deps, platform, driver, log, telemetry }),
       };
       return [platform, state];

@@ -65,6 +65,10 @@ const volumeSchema = z.object({
 });
 export type Volume = z.infer<typeof volumeSchema>;
 
+const volumeStateSchema = z
+  .object({ usage: z.object({ used: z.number().nonnegative().optional().catch(undefined) }).nullish() })
+  .nullish();
+
 const operationSchema = z.object({
   created_at: z.string(),
   id: z.string(),
@@ -258,6 +262,13 @@ export class IncusApi {
   async volume(pool: string, name: string, location: string): Promise<Found<Volume> | undefined> {
     const path = `/1.0/storage-pools/${pool}/volumes/custom/${name}`;
     return this.#read(path, targetOf(location), volumeSchema);
+  }
+
+  /** The bytes that a volume takes. Undefined if its pool does not know, or if there is no such volume. */
+  async usedBytes(pool: string, { name, location }: Volume): Promise<number | undefined> {
+    const path = `/1.0/storage-pools/${pool}/volumes/custom/${name}/state`;
+    const state = await this.#read(path, targetOf(location), volumeStateSchema);
+    return state?.value?.usage?.used;
   }
 
   async operation(id: string): Promise<Operation | undefined> {

@@ -143,8 +143,10 @@ class FakeCluster {
   async #volume({ method, path, target, match, body }: Sent): Promise<Answer> {
     if (path === POOL && method === 'GET') return ok(this.volumes.map((one) => this.#show(one)));
     if (path === POOL) return this.#makeVolume(target, body);
-    const volume = this.at(target, path.split('/').at(-1) ?? '');
+    const isState = path.endsWith('/state');
+    const volume = this.at(target, path.split('/').at(isState ? -2 : -1) ?? '');
     if (volume === undefined) return no(404, 'Storage volume not found');
+    if (isState) return ok({ usage: { used: volume.data?.length } });
     const etag = tagOf(volume.config);
     if (method === 'GET') return { ...ok(this.#show(volume)), etag };
     if (method === 'PATCH') {

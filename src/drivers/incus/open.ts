@@ -27,6 +27,7 @@ import {
   getVolume,
   listVolumes,
   placeVolume,
+  readUsage,
   resizeVolume,
 } from './volumes.ts';
 
@@ -67,6 +68,7 @@ export function driverOf(platform: Platform): IncusDriver {
     volumes: {
       get: (ref) => orUnknown(() => getVolume(platform, ref)),
       list: () => orUnknown(() => listVolumes(platform)),
+      usage: () => orUnknown(() => readUsage(platform)),
       place: (spec, avoidHosts) => orUnknown(() => placeVolume(platform, spec, avoidHosts)),
       create: (spec, _cookie, call) => change(call, (within) => createVolume(within, spec)),
       attach: (ref, machine, _cookie, call) => change(call, (within) => attachVolume(within, ref, machine)),
@@ -93,6 +95,7 @@ export function manifestOf({ volume_content: content }: Pick<IncusConfig, 'volum
     resizeVolume: content === 'filesystem' ? 'attached' : 'detached',
     createVisibleWithinMs: ON_ITS_WAY_MS,
     keepsNotes: true,
+    volumeUsage: true,
     cloudInitBytes: MAX_CLOUD_INIT_BYTES,
   };
 }

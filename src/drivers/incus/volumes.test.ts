@@ -36,6 +36,16 @@ async function aVolume() {
 
 const unfinished = { outcome: 'failed', code: 'unfinished', sideEffect: 'certain' };
 
+it('reports what a volume takes on its member, and nothing where the pool does not know', async () => {
+  const { volumes, volume } = await aVolume();
+  expect(await volumes.usage?.()).toEqual({
+    answer: 'listed',
+    items: [{ ref: REF, usedBytes: DATA.length }],
+  });
+  Object.assign(volume, { data: null });
+  expect(await volumes.usage?.()).toEqual({ answer: 'listed', items: [] });
+});
+
 describe('a volume on another member than the machine', () => {
   it('is neither attached nor changed', async () => {
     const { volumes, cluster } = await aVolume();

@@ -63,12 +63,15 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
 
 function withVolumeFaults(volumes: VolumeDriver, injector: FaultInjector): VolumeDriver {
   // `place` and `copy` get no faults here; the simulations inject their own.
-  const { place, copy } = volumes;
+  const { place, copy, usage } = volumes;
   return {
     ...(place !== undefined && { place: place.bind(volumes) }),
     ...(copy !== undefined && { copy: copy.bind(volumes) }),
     get: (ref) => injector.carry('volumes.get', ref, () => volumes.get(ref)),
     list: () => injector.carry('volumes.list', undefined, () => volumes.list()),
+    ...(usage !== undefined && {
+      usage: () => injector.carry('volumes.usage', undefined, () => usage.call(volumes)),
+    }),
     create: (spec, cookie, call) =>
       injector.carry('volumes.create', spec.ref, () => volumes.create(spec, cookie, call), call?.signal),
     attach: (ref, machine, cookie, call) =>

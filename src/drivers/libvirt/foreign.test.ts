@@ -45,6 +45,13 @@ it("the files of another's domain stay, whatever it is called", async () => {
   expect([...host.files.keys()]).toEqual([`${REF}.qcow2`]);
 });
 
+it('what the file of a volume takes is reported as its use', async () => {
+  const { host, volumes, volumeSpec } = aHost({});
+  await volumes.create(volumeSpec, null);
+  Object.assign(host.files.get(DISK) ?? {}, { content: Buffer.alloc(196_616) });
+  expect(await volumes.usage?.()).toMatchObject({ items: [{ ref: VOLUME, usedBytes: 196_616 }] });
+});
+
 it('a disk without the mark is not treated as Berth’s, and only an order for that volume removes it', async () => {
   const { host, volumes, volumeSpec } = aHost({ [DISK]: 'theirs' });
   expect(await volumes.create(volumeSpec, null)).toMatchObject({

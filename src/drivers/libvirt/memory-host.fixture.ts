@@ -214,7 +214,7 @@ export class MemoryHost implements Member {
     },
     'vol-info': ([name = '']) => `Capacity:  ${this.#file(name).bytes}\n`,
     'vol-dumpxml': ([name = '']) =>
-      `<volume><name>${name}</name><capacity>${this.#file(name).bytes}</capacity>${this.#backingOf(name)}<target><path>${FOLDER}/${name}</path></target></volume>`,
+      `<volume><name>${name}</name><capacity>${this.#file(name).bytes}</capacity><allocation unit="bytes">${this.#file(name).content.length}</allocation>${this.#backingOf(name)}<target><path>${FOLDER}/${name}</path></target></volume>`,
     'vol-create-as': ([, name = '', size = '', , base], flags) => {
       refuseIf(this.files.has(name), 'exists');
       if (flags.includes('--backing-vol')) this.#file(base ?? '');

@@ -40,6 +40,7 @@ export const manifest: DriverManifest = {
   resizeVolume: 'attached',
   createVisibleWithinMs: 0,
   keepsNotes: true,
+  volumeUsage: true,
   fences: true,
   cloudInitBytes: CLOUD_INIT_BYTES,
 };

@@ -26,6 +26,8 @@ export interface FoundVolume {
   host: Member;
   path: string;
   sizeGb: number;
+  /** What the file takes of the pool. Undefined if libvirt does not say. */
+  usedBytes: number | undefined;
   domains: readonly HostDomain[];
   observed: ObservedVolume;
 }
@@ -87,12 +89,14 @@ export class VolumeReader {
       }
       const path = textOf(descend(volume, 'target', 'path'));
       const sizeGb = Number(textOf(descend(volume, 'capacity'))) / GIB;
+      const allocation = textOf(descend(volume, 'allocation'));
+      const usedBytes = allocation === '' ? undefined : Number(allocation);
       const attachedTo = domains
         .filter((domain) => isMachine(domain) && domain.disks.some((disk) => disk.path === path))
         .map(({ mark: own, name }) => own?.ref ?? name);
       const { createdAt, note } = mark;
       const observed = { ref, attachedTo, createdAt, sizeGb, host: host.name, note };
-      found.push({ host, path, sizeGb, domains, observed });
+      found.push({ host, path, sizeGb, usedBytes, domains, observed });
     }
     return { host, volumes: found, loose };
   }

@@ -9,6 +9,7 @@ import type {
   Step,
   VolumeDriver,
   VolumeSpec,
+  VolumeUse,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
@@ -40,6 +41,7 @@ export function volumesOf(platform: Platform): VolumeDriver {
   return {
     get: (ref) => getVolume(platform, ref).catch(unknownOf),
     list: () => listVolumes(platform),
+    usage: () => readUsage(platform),
     place: (spec, avoidHosts) => placeVolume(platform, spec, avoidHosts),
     create: (spec, cookie, call) =>
       volume(spec.ref, cookie, call, (within) => createVolume(within, spec, cookie)),
@@ -70,6 +72,14 @@ async function getVolume(platform: Platform, ref: OwnerRef): Promise<Presence<Ob
       reason: `${unmarked.host.name} has ${diskFile(ref)} without ${markFile(ref)}: restore that file, or delete the volume, which removes ${diskFile(ref)}`,
     };
   return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
+}
+
+async function readUsage(platform: Platform): Promise<Listing<VolumeUse>> {
+  const search = await platform.volumes.searchAll();
+  const items = volumesIn(search).flatMap(({ observed: { ref }, usedBytes }) =>
+    usedBytes === undefined ? [] : [{ ref, usedBytes }],
+  );
+  return { answer: 'listed', items, hosts: search.hosts };
 }
 
 async function listVolumes(platform: Platform): Promise<Listing<ObservedVolume>> {

@@ -39,7 +39,8 @@ export const volumeSchema = z
     region: z.string(),
     sizeInGb: z.number(),
     usedCapacityBytes: z.number().optional().meta({
-      description: 'Omitted where the provider does not report it; providers of contract version 1 do not.',
+      description:
+        'At most 15 minutes old. Omitted where the provider does not report it: only providers with `extras.berth.volume_usage` do, since the contract has no such field.',
     }),
     virtualIp: z.string().optional().meta({ description: 'Omitted where the provider does not report it.' }),
     attachedToDeploymentIds: z.array(z.string()),

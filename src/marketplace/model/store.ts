@@ -34,7 +34,7 @@ import type {
   UserReader,
   UserWriter,
 } from './people-store.ts';
-import type { AttachmentRecord, VolumeRecord } from './volume-record.ts';
+import type { AttachmentRecord, VolumeRecord, VolumeUsage } from './volume-record.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
@@ -161,6 +161,8 @@ export interface VolumeWriter extends VolumeReader {
   update(record: VolumeRecord): Promise<void>;
   /** Writes only `observedAt`. Leaves the revision unchanged. */
   recordObservation(id: string, at: number): Promise<void>;
+  /** Writes only `usage`, of the provider's volumes that are not deleted. Leaves the revision unchanged. */
+  recordUsage(providerId: string, usage: ReadonlyMap<string, VolumeUsage>): Promise<void>;
   putAttachment(record: AttachmentRecord): Promise<void>;
   removeAttachment(volumeId: string, deploymentId: string): Promise<void>;
 }

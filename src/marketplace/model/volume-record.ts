@@ -13,6 +13,11 @@ export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'r
   before?: VolumeIntent;
 }
 
+export interface VolumeUsage {
+  usedBytes: number;
+  measuredAt: number;
+}
+
 export interface VolumeRecord {
   /** The internal id. */
   id: string;
@@ -52,6 +57,8 @@ export interface VolumeRecord {
   observedAt: number | null;
   cleanup: Cleanup;
   revision: number;
+  /** How much of it the provider last reported to be used, and when that was. Null: it never reported it. */
+  usage: VolumeUsage | null;
   /** When the provider accepted the deletion. A 404 after that proves it; a 404 without it is a loss. */
   deletionTakenAt: number | null;
   /** The id of the request that made the volume, as in the log. Null on rows older than this field. */

@@ -41,6 +41,13 @@ export function mayBeInStock(
   return found === undefined || found.reason === SILENT;
 }
 
+/** Whether a provider reports how much of its volumes is used. */
+export function reportsVolumeUsage({ catalog }: Pick<Provider, 'catalog'>): boolean {
+  return [...catalog.offers.values()].some(
+    ({ extras }) => berthExtrasSchema.safeParse(extras['berth']).data?.volume_usage === true,
+  );
+}
+
 function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | undefined } | undefined) {
   return berthAnswerSchema.safeParse(offer?.extras?.['berth']).data?.unavailable;
 }

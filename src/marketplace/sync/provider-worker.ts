@@ -18,6 +18,7 @@ import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { CHANGING_MS, SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
+import { readVolumeUsage, USAGE_MS } from './volumes/usage.ts';
 
 /** How often changes by other processes are read. */
 const NEWS_MS = 5_000;
@@ -35,11 +36,11 @@ const RANGES_CHANGED = 'ranges';
 /** The process that holds this range does the provider-wide work. */
 const CHORES_RANGE = 0;
 
-type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep';
+type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep' | 'usage';
 
 /**
  * Syncs a provider's deployments and volumes in the ranges that this process holds. The holder of the first range also
- * reads the provider's catalog and deletes orphans.
+ * reads the provider's catalog and the use of its volumes, and deletes orphans.
  */
 export class ProviderWorker {
   readonly #deps: SyncDeps;
@@ -184,6 +185,7 @@ export class ProviderWorker {
     this.#chores.put('news', NEWS_MS);
     if (!won.some(({ range }) => range === CHORES_RANGE)) return;
     this.#chores.put('catalog', 0);
+    this.#chores.put('usage', Math.round(USAGE_MS * random.next()));
     this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
   }
 
@@ -227,7 +229,8 @@ export class ProviderWorker {
   async #drain(range: number): Promise<void> {
     const context = this.#contexts.get(range);
     await this.#leave(range);
-    if (range === CHORES_RANGE) await this.#chores.drop((chore) => chore === 'catalog' || chore === 'sweep');
+    if (range === CHORES_RANGE)
+      await this.#chores.drop((chore) => ['catalog', 'sweep', 'usage'].includes(chore));
     if (context !== undefined) await this.#flushLast(context);
   }
 
@@ -260,6 +263,11 @@ export class ProviderWorker {
         return this.#guard(chore, CHORES_RANGE, async (context) => {
           await this.#sweep.run(context);
           return context.options.polling.sweepMs;
+        });
+      case 'usage':
+        return this.#guard(chore, CHORES_RANGE, async (context) => {
+          await readVolumeUsage(context);
+          return USAGE_MS;
         });
       case 'reread':
       case 'news':

@@ -105,7 +105,7 @@ async function changeAttachment(
     isDone: (snapshot) => stateIn(snapshot) === end,
     goesOn: (snapshot) => stateIn(snapshot) === via,
   });
-  return snapshotToVolume(done, providers);
+  return snapshotToVolume(done, deps);
 }
 
 async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {

@@ -146,6 +146,7 @@ async function insert(
     refusal: null,
     observedAt: null,
     cleanup: 'none',
+    usage: null,
     revision: 1,
     deletionTakenAt: null,
     requestId: requestId ?? null,

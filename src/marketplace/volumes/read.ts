@@ -57,6 +57,6 @@ export async function listVolumes(
   const found = await read.volumes.page({ teamId, statuses, offset: (page - 1) * limit, limit });
   const volumes: Volume[] = [];
   for (const record of found.volumes)
-    volumes.push(toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), deps.providers));
+    volumes.push(toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), deps));
   return { volumes, total: found.total, page, limit, totalPages: Math.ceil(found.total / limit) };
 }

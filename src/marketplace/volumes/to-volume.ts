@@ -3,36 +3,40 @@ import { toTimestamp } from '../contract/values.ts';
 import type { Volume } from '../contract/volume.ts';
 import type { Deps } from '../deps.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
-import type { Providers } from '../providers/provider.ts';
 import { type VolumeProvider, volumeProviderOf } from '../providers/volume-provider.ts';
 import type { VolumeSnapshot } from './snapshot.ts';
 
+/** How old a shown use of a volume may be. */
+const USAGE_SHOWN_MS = 15 * 60_000;
+
+type ShowDeps = Pick<Deps, 'providers' | 'clock'>;
+
 export async function showVolume(
-  { store: { read }, providers }: Pick<Deps, 'store' | 'providers'>,
+  { store: { read }, ...deps }: Pick<Deps, 'store' | 'providers' | 'clock'>,
   volumeId: string,
 ): Promise<Volume> {
   const record = await read.volumes.byVolumeId(volumeId);
   if (record === null) throw new Error(`the volume ${volumeId} no longer exists`);
-  return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), providers);
+  return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), deps);
 }
 
-export function snapshotToVolume({ record, attachments }: VolumeSnapshot, providers: Providers): Volume {
+export function snapshotToVolume({ record, attachments }: VolumeSnapshot, deps: ShowDeps): Volume {
   const deploymentIds = attachments.map(({ deployment }) => ({ deploymentId: deployment.id }));
-  return toVolume(record, deploymentIds, providers);
+  return toVolume(record, deploymentIds, deps);
 }
 
 /**
- * Fields without a known value are omitted (M:), such as `usedCapacityBytes`, which O: does not have. Volumes are
- * attached only to deployments, so `attachedToOrderIds` is empty.
+ * Fields without a known value are omitted (M:), such as `usedCapacityBytes` without a recent report of the provider.
+ * Volumes are attached only to deployments, so `attachedToOrderIds` is empty.
  */
 export function toVolume(
   record: VolumeRecord,
   attachments: readonly Pick<AttachmentRecord, 'deploymentId'>[],
-  providers: Providers,
+  { providers, clock }: ShowDeps,
 ): Volume {
   const volumeProvider = volumeProviderOf(providers, record.providerId);
   const virtualIp = volumeProvider?.profile.regions[record.region]?.virtual_ip;
-  const { lastAttachedAt, lastDetachedAt } = record;
+  const { lastAttachedAt, lastDetachedAt, usage } = record;
   return {
     id: record.id,
     volumeId: record.volumeId,
@@ -42,6 +46,8 @@ export function toVolume(
     providerId: record.providerId,
     region: record.region,
     sizeInGb: record.sizeGb,
+    ...(usage !== null &&
+      clock.now() - usage.measuredAt <= USAGE_SHOWN_MS && { usedCapacityBytes: usage.usedBytes }),
     ...(virtualIp !== undefined && { virtualIp }),
     attachedToDeploymentIds: attachments.map(({ deploymentId }) => deploymentId),
     attachedToOrderIds: [],

@@ -47,7 +47,7 @@ export async function updateVolume(
   if (asked === null) return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
   const toSizeGb = asked.action.toSizeGb ?? 0;
   const done = await awaitVolume(deps, asked, { isDone: ({ record }) => record.sizeGb >= toSizeGb });
-  return updatedVolumeSchema.parse(snapshotToVolume(done, providers));
+  return updatedVolumeSchema.parse(snapshotToVolume(done, deps));
 }
 
 /** The last name wins: a pending resize must not restore an older one. */

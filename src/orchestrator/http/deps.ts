@@ -11,6 +11,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
+import type { ReadUsage } from '../volumes/usage.ts';
 import type { FailedLogins } from './failed-logins.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -21,6 +22,7 @@ export interface HttpDeps {
   catalog: Catalog;
   manifests: Manifests;
   platform: Sale;
+  readUsage: ReadUsage;
   authenticator: Authenticator;
   polledReads: PolledReads;
   passwordChecks: PasswordChecks;

@@ -264,6 +264,8 @@ export interface DriverManifest {
   createVisibleWithinMs: number;
   /** Whether an observed resource carries the note that it was created with. */
   keepsNotes: boolean;
+  /** Whether the platform reports how much of its volumes is used. The default is false. */
+  volumeUsage?: boolean;
   /** Whether the host or the engine refuses a command of an earlier claim. The default is false. */
   fences?: boolean;
   /** The largest user data of a machine in bytes, as `cloud-init/render.ts` writes it. 0 means no cloud-init. */
@@ -306,6 +308,12 @@ export interface ObservedVolume {
   note?: Note;
 }
 
+/** How much of a volume is used: the storage that it takes on the platform. */
+export interface VolumeUse {
+  ref: OwnerRef;
+  usedBytes: number;
+}
+
 /**
  * Manages volumes. Each call is short (the core sets a deadline), re-entrant and safe to repeat. `call` is absent when
  * a person tries the driver.
@@ -313,6 +321,8 @@ export interface ObservedVolume {
 export interface VolumeDriver {
   get(ref: OwnerRef): Promise<Presence<ObservedVolume>>;
   list(): Promise<Listing<ObservedVolume>>;
+  /** The use of all volumes whose use is known. Present if and only if the manifest says `volumeUsage`. */
+  usage?(): Promise<Listing<VolumeUse>>;
   /** The hosts that can take the volume now, as in {@link PlatformDriver}. */
   place?(spec: VolumeSpec, avoidHosts: readonly string[]): Promise<Placing>;
   create(spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;

@@ -139,8 +139,8 @@ export interface VolumeReader {
   byOwnerRef(ref: string): Promise<VolumeRecord | null>;
   attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
   attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
-  /** The volumes of an account that are not proved gone, ordered by id. */
-  liveIdsOf(accountId: string): Promise<string[]>;
+  /** The volumes of an account that are not proved gone, as their platforms know them, ordered by id. */
+  liveOf(accountId: string): Promise<Pick<VolumeRecord, 'id' | 'platform' | 'ownerRef'>[]>;
   /** Counts the volumes that are not proved gone. */
   countByPlatform(): Promise<PlatformUse[]>;
   /** The number of tombstones of each platform. */

@@ -13,6 +13,7 @@ import type {
   Presence,
   Progress,
   Step,
+  VolumeUse,
 } from '../model/platform-driver.ts';
 import { cleanText } from '../model/platform-resource.ts';
 import type { Telemetry } from '../model/telemetry.ts';
@@ -211,6 +212,25 @@ export async function askWhere(context: Waiting, call: () => Promise<Placing>): 
   noteCall(context, 'place', sentAt, placing.answer);
   return placing;
 }
+
+/** Asks the driver how much of its volumes is used, with a deadline. Any failure is `unknown`. */
+export async function askUsage(
+  context: Waiting,
+  call: () => Promise<Listing<VolumeUse>>,
+): Promise<Listing<VolumeUse>> {
+  const sentAt = context.clock.now();
+  const answer = await answerInTime(context, call, (listing): Listing<VolumeUse> => {
+    if (listing.answer === 'unknown') return cleaned(listing, ['reason']);
+    return { answer: 'listed', items: listing.items.filter(({ usedBytes }) => isBytes(usedBytes)) };
+  });
+  const listing: Listing<VolumeUse> =
+    'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+  const problem = listing.answer === 'unknown' ? listing.reason : undefined;
+  noteCall(context, 'volumes.usage', sentAt, listing.answer, problem);
+  return listing;
+}
+
+const isBytes = (bytes: number): boolean => Number.isSafeInteger(bytes) && bytes >= 0;
 
 /** Reads the console of a machine, with a deadline. */
 export async function askConsole<Read>(

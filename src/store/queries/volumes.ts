@@ -30,14 +30,12 @@ export function volumeReader(connection: Connection): VolumeReader {
     byOwnerRef: (ownerRef) => firstOf(volumeByOwnerRef(connection, { ownerRef })),
     attachmentsOfVolume: (volumeId) => attachmentsOfVolume(connection, { volumeId }),
     attachmentsOfInstance: (instanceId) => attachmentsOfInstance(connection, { instanceId }),
-    liveIdsOf: async (accountId) => {
-      const rows = await db
-        .select({ id: volumes.id })
+    liveOf: async (accountId) =>
+      db
+        .select({ id: volumes.id, platform: volumes.platform, ownerRef: volumes.ownerRef })
         .from(volumes)
         .where(and(eq(volumes.accountId, accountId), isNull(volumes.deletedAt)))
-        .orderBy(asc(volumes.id));
-      return rows.map(({ id }) => id);
-    },
+        .orderBy(asc(volumes.id)),
     countByPlatform: async () =>
       db
         .select({ platform: volumes.platform, count: count(), anId: sql<string>`min(${volumes.id})` })

@@ -10,7 +10,7 @@ import type {
 } from '../../marketplace/model/deployment-record.ts';
 import type { Refusal } from '../../marketplace/model/intent.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../marketplace/model/volume-record.ts';
+import type { AttachmentRecord, VolumeRecord, VolumeUsage } from '../../marketplace/model/volume-record.ts';
 import type { PeopleTables } from './marketplace-people.ts';
 import type { Dialect } from './postgres.ts';
 
@@ -134,6 +134,7 @@ export function resourceTables(
       deletionTakenAt: bigint('deletion_taken_at'),
       requestId: text('request_id'),
       refusal: json('refusal').$type<Refusal>(),
+      usage: json('usage').$type<VolumeUsage>(),
     },
     (t) => [
       index('volumes_to_tend')

@@ -1,5 +1,6 @@
 import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
 import type { Configuration } from '../../../src/contract/configuration.ts';
+import type { VolumeUsage } from '../../../src/contract/extensions.ts';
 import type { CreateInstanceRequest, Instance, InstanceStatus } from '../../../src/contract/instance.ts';
 import type { CreateVolumeRequest, Volume, VolumeLocation } from '../../../src/contract/volume.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
@@ -71,6 +72,9 @@ export class PlainProvider {
     this.faults = new ProviderFaults(clock);
     this.client = plainProviderClient(this);
   }
+
+  /** What it reports of the use of its volumes. */
+  volumeUsage: VolumeUsage[] = [];
 
   /** All that exist, the oldest first. */
   get instances(): Instance[] {
@@ -366,6 +370,8 @@ export function plainProviderClient(
       faults.through('listVolumeLocations', { args: [], options }, () => [
         ...provider.options.volumeLocations,
       ]),
+    listVolumeUsage: (options) =>
+      faults.through('listVolumeUsage', { args: [], options }, () => provider.volumeUsage),
     createVolume: (request, key, options) =>
       faults.through('createVolume', { args: [request, key], options }, () => provider.createVolume(request)),
     getVolume: (id, options) =>

@@ -214,6 +214,7 @@ export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
     refusal: null,
     observedAt: null,
     cleanup: 'none',
+    usage: null,
     revision: 1,
     deletionTakenAt: null,
     requestId: null,

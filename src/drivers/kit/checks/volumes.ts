@@ -112,6 +112,21 @@ const checks: readonly VolumeCheck[] = [
     },
   },
   {
+    id: 'volume-usage',
+    title: 'reports how much of its volumes is used, or declares that it cannot',
+    why: 'The manifest says which, and users see the figure.',
+    async run(bench, volumes) {
+      same('whether it reports the use', volumes.usage !== undefined, bench.manifest.volumeUsage === true);
+      if (volumes.usage === undefined) return;
+      const ref = bench.volumeRef('v');
+      await bench.createVolume(volumes, ref);
+      const listing = await volumes.usage();
+      if (listing.answer === 'unknown') throw new CheckFailure(`the use is unknown: ${listing.reason}`);
+      const { usedBytes = 0 } = listing.items.find((one) => one.ref === ref) ?? {};
+      same('whether the bytes are a count', Number.isSafeInteger(usedBytes) && usedBytes >= 0, true);
+    },
+  },
+  {
     id: 'volume-survives',
     title: 'keeps a volume when its machine is destroyed, and drops the attachment',
     why: 'Volumes are sold separately from machines.',

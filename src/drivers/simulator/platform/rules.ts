@@ -80,6 +80,7 @@ export function manifestOf(
     resizeVolume: attach_volume === 'hot' ? 'attached' : 'detached',
     createVisibleWithinMs,
     keepsNotes: true,
+    volumeUsage: true,
     cloudInitBytes: CLOUD_INIT_BYTES,
     fences: true,
   };

@@ -147,6 +147,10 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     return (row as { used: number }).used;
   }
 
+  usedBytesOfVolume(ref: string): number {
+    return this.usedBytes(volumeDisk(ref));
+  }
+
   countFiles(disk: string): number {
     const row = this.#db.prepare('SELECT count(*) AS files FROM files WHERE disk = ?').get(disk);
     return (row as { files: number }).files;

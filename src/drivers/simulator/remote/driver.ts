@@ -68,6 +68,7 @@ export function connectSimulator(
     volumes: {
       get: (ref) => orUnknown(() => ask('volumes.get', ref)),
       list: () => orUnknown(() => ask('volumes.list')),
+      usage: () => orUnknown(() => ask('volumes.usage')),
       create: (spec, cookie, call) => order(() => send('volumes.create', [spec, cookie], call)),
       attach: (ref, machine, cookie, call) =>
         order(() => send('volumes.attach', [ref, machine, cookie], call)),

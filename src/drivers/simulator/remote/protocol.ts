@@ -143,6 +143,7 @@ export const calls = {
   disown: { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
   'volumes.get': { arguments: z.tuple([ref]), answer: presenceOf(volume) },
   'volumes.list': { arguments: z.tuple([]), answer: listingOf(volume) },
+  'volumes.usage': { arguments: z.tuple([]), answer: listingOf(z.object({ ref, usedBytes: z.number() })) },
   'volumes.create': { arguments: z.tuple([volumeSpec, cookie]), answer: stepOf(volume) },
   'volumes.attach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },
   'volumes.detach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },

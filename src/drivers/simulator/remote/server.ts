@@ -90,6 +90,8 @@ type Handlers = { [Name in CallName]: (...given: CallArguments<Name>) => Promise
 function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
   const volumes = volumesOf(driver);
   const { disown } = driver;
+  const { usage } = volumes;
+  if (usage === undefined) throw new TypeError('the simulator knows how much of its volumes is used');
   if (disown === undefined) throw new TypeError('the simulator takes its mark off');
   return {
     get: (ref) => driver.get(ref),
@@ -102,6 +104,7 @@ function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
     disown: (ref, cookie) => disown.call(driver, ref, cookie, limits),
     'volumes.get': (ref) => volumes.get(ref),
     'volumes.list': () => volumes.list(),
+    'volumes.usage': () => usage.call(volumes),
     'volumes.create': (spec, cookie) => volumes.create(spec, cookie, limits),
     'volumes.attach': (ref, machine, cookie) => volumes.attach(ref, machine, cookie, limits),
     'volumes.detach': (ref, machine, cookie) => volumes.detach(ref, machine, cookie, limits),

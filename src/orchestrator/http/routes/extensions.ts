@@ -1,5 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { resizeVolumeRequestSchema, restartStatusSchema } from '../../../contract/extensions.ts';
+import {
+  resizeVolumeRequestSchema,
+  restartStatusSchema,
+  volumeUsageListSchema,
+} from '../../../contract/extensions.ts';
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
@@ -7,6 +11,7 @@ import { restartInstance, restartStatus } from '../../instances/restart.ts';
 import { toInstance } from '../../instances/to-instance.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
 import { toVolume } from '../../volumes/transition.ts';
+import { listVolumeUsage } from '../../volumes/usage.ts';
 import { asked } from '../authentication.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
@@ -73,6 +78,17 @@ const resizeRoute = createRoute({
   ]),
 });
 
+const usageRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/x/volumes/usage',
+  operationId: 'listVolumeUsage',
+  summary: 'How much of each volume is used',
+  description:
+    'Where `extras.berth.volume_usage` is true. The platform is asked at most once a minute. A volume is absent while its use is not known.',
+  responses: errors.replies(200, 'The volumes of the account.', volumeUsageListSchema, ['unauthorized']),
+});
+
 /** Features beyond O:, announced in `Configuration.extras.berth`. */
 export function extensionRoutes(deps: HttpDeps) {
   const { store } = deps;
@@ -92,6 +108,10 @@ export function extensionRoutes(deps: HttpDeps) {
         await restartStatus(store.read, accountId, context.req.valid('param').instanceId),
         200,
       );
+    })
+    .openapi(usageRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      return context.json({ volumes: await listVolumeUsage(deps, accountId) }, 200);
     })
     .openapi(resizeRoute, async (context) => {
       const { accountId } = context.get('principal');

@@ -94,7 +94,7 @@ function closingAction(closing: Closing, { command, ...texts }: ClosingTexts) {
     dryRun: async ({ store: { read } }: Deps, { account, drain }) => {
       const { id, name } = await find(read, account, closing);
       const instances = await read.instances.countFound({ accountId: id });
-      const volumes = closing === 'delete' ? (await read.volumes.liveIdsOf(id)).length : 0;
+      const volumes = closing === 'delete' ? (await read.volumes.liveOf(id)).length : 0;
       assertDrained(name, { instances, volumes }, drain);
       const effect = effectOf(closing, { instances, volumes });
       return { account: name, id, instances, volumes, deleted: false, effect, done: false };
@@ -271,10 +271,10 @@ async function deleteVolumes(
   { id: accountId, name }: AccountRecord,
   { drain, areHeld }: { drain: boolean; areHeld: boolean },
 ): Promise<number> {
-  const live = await tx.volumes.liveIdsOf(accountId);
+  const live = await tx.volumes.liveOf(accountId);
   assertDrained(name, { instances: 0, volumes: live.length }, drain);
   if (!areHeld)
-    for (const id of live)
+    for (const { id } of live)
       await deleteVolume({ store: within(store, tx), clock }, accountId, id, { reason: 'operator', by });
   return live.length;
 }

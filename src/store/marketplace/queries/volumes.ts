@@ -1,7 +1,11 @@
 import { and, asc, count, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../../marketplace/model/store.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/model/volume-record.ts';
-import { prepared } from '../../queries/prepared.ts';
+import type {
+  AttachmentRecord,
+  VolumeRecord,
+  VolumeUsage,
+} from '../../../marketplace/model/volume-record.ts';
+import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 
@@ -117,6 +121,17 @@ function needsSync({ volumes }: Connection): SQL {
   return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
 }
 
+const recordUsage = preparedWrite(
+  (
+    { db, volumes }: Connection,
+    { providerId, volume, usage }: { providerId: string; volume: string; usage: VolumeUsage },
+  ) =>
+    db
+      .update(volumes)
+      .set({ usage })
+      .where(and(eq(volumes.providerVolumeId, volume), eq(volumes.providerId, providerId), isLive(volumes))),
+);
+
 /** `changed` is called with the id of each written row. */
 export function volumeWriter(connection: Connection, changed: (id: string) => void): VolumeWriter {
   const { db, attachments, volumes } = connection;
@@ -137,6 +152,9 @@ export function volumeWriter(connection: Connection, changed: (id: string) => vo
     recordObservation: async (id, observedAt) => {
       changed(id);
       await db.update(volumes).set({ observedAt }).where(eq(volumes.id, id));
+    },
+    recordUsage: async (providerId, all) => {
+      for (const [volume, usage] of all) await recordUsage(connection, { providerId, volume, usage });
     },
     putAttachment: (attachment) => upsert(connection, attachments, ['volumeId', 'deploymentId'], attachment),
     removeAttachment: async (volumeId, deploymentId) =>
