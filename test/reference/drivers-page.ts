@@ -19,6 +19,7 @@ const capabilities: readonly [string, (column: Column) => string | boolean][] = 
   ['attach a volume', ({ manifest }) => attaches[manifest.attachVolume]],
   ['make a volume larger', ({ manifest }) => volumeResizes[manifest.resizeVolume]],
   ['cloud-init, in KiB of user data', ({ manifest }) => String(Math.floor(manifest.cloudInitBytes / 1024))],
+  ['report how much of a volume is used', ({ manifest }) => manifest.volumeUsage ?? false],
   ['keep the note of what it made, for a restore', ({ manifest }) => manifest.keepsNotes],
   [
     'seconds until what was made is listed for sure',
