@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { counted } from '../contract/counted.ts';
 import { type InstanceStatus, instanceStatusSchema } from '../contract/instance.ts';
 import { MAX_PAGE } from '../operator-kit/views/values.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
@@ -154,16 +155,30 @@ const columns = withNames(
 function printEvents(events: readonly EventView[], nameOf: (accountId: string) => string): void {
   printTable(
     ['TIME', 'CAUSE', 'STATUS', 'TOOK', 'CALLS', 'NEXT', 'DETAIL', 'BY'],
-    events.map(({ at, cause, by, attempt, from, to, took_ms: tookMs, calls, next, detail }) => [
-      at,
-      attempt === null || attempt === 1 ? cause : `${cause} (${attempt})`,
-      to === null ? '' : `${from ?? ''} → ${to}`.trim(),
-      tookMs === null ? '' : `${tookMs} ms`,
-      calls.map(formatCall).join(', '),
-      next ?? '',
-      detail ?? '',
-      by === null ? '' : describeBy(by, (id) => cutName(nameOf(id))),
-    ]),
+    events.map(
+      ({
+        at,
+        cause,
+        by,
+        attempt,
+        tries_between: between,
+        from,
+        to,
+        took_ms: tookMs,
+        calls,
+        next,
+        detail,
+      }) => [
+        at,
+        attempt === null || attempt === 1 ? cause : `${cause} (${attempt})`,
+        to === null ? '' : `${from ?? ''} → ${to}`.trim(),
+        tookMs === null ? '' : `${tookMs} ms`,
+        calls.map(formatCall).join(', '),
+        next ?? '',
+        between === 0 ? (detail ?? '') : `${detail} (${counted(between, 'equal failure')} in between)`,
+        by === null ? '' : describeBy(by, (id) => cutName(nameOf(id))),
+      ],
+    ),
   );
   for (const { console } of events) if (console !== null) printConsole(console);
 }

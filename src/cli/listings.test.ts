@@ -99,7 +99,7 @@ it('lists instances, shows one, and prints its history [instances-command]', asy
         console: 'kernel panic',
         tookMs: 5,
       },
-      true,
+      'row',
     );
   });
   await store.close();
@@ -114,6 +114,7 @@ it('lists instances, shows one, and prints its history [instances-command]', asy
     at: new Date(at + 5).toISOString(),
     cause: 'create',
     attempt: 2,
+    tries_between: 0,
     from: 'PROVISIONING',
     to: 'ERROR',
     next: 'destroy',

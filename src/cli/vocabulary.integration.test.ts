@@ -56,7 +56,7 @@ describe('on a database', () => {
         console: `${EVIL}\nforged: OK`,
         tookMs: 1,
       };
-      await tx.history.step({ ...event, ...tail }, true);
+      await tx.history.step({ ...event, ...tail }, 'row');
     });
     await opened.close();
   });

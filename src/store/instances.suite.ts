@@ -284,8 +284,8 @@ export function describeInstances(storeOf: () => Store): void {
       await store.transact(async (tx) => {
         const to = { ...moved, instanceId: 'a', fromStatus: 'STOPPING', toStatus: 'STOPPED' } as const;
         await tx.history.moved(to);
-        await tx.history.step(toStep('a'), false);
-        await tx.history.step(toStep('b'), false);
+        await tx.history.step(toStep('a'), 'omit');
+        await tx.history.step(toStep('b'), 'omit');
       });
       const none = { attempt: null, next: null, calls: [], console: null, tookMs: null, by: null };
       expect(await store.read.history.of('a')).toEqual([
@@ -300,7 +300,7 @@ export function describeInstances(storeOf: () => Store): void {
       await store.transact((tx) => tx.history.asked({ instanceId: 'a', at: now, what: 'start', by }));
       await store.transact(async (tx) => {
         await tx.history.moved({ ...moved, instanceId: 'a', by });
-        await tx.history.step(toStep('a'), false);
+        await tx.history.step(toStep('a'), 'omit');
       });
       expect(await store.read.history.of('a')).toMatchObject([
         { cause: 'request', fromStatus: null, toStatus: null, detail: 'start', by },
@@ -310,7 +310,7 @@ export function describeInstances(storeOf: () => Store): void {
 
     it('has no events of a failed transaction', async () => {
       const broken = store.transact(async (tx) => {
-        await tx.history.step(toStep('a'), true);
+        await tx.history.step(toStep('a'), 'row');
         throw new Error('broken off');
       });
       await expect(broken).rejects.toThrow('broken off');
@@ -337,7 +337,7 @@ export function describeInstances(storeOf: () => Store): void {
 
     it('is pruned from its oldest event on', async () => {
       for (const at of [now, now + 1, now + 2])
-        await store.transact((tx) => tx.history.step({ ...toStep('a'), at }, true));
+        await store.transact((tx) => tx.history.step({ ...toStep('a'), at }, 'row'));
       const prune = (before: number) => store.transact((tx) => tx.history.pruneOldest(before, 2));
       expect(await prune(now)).toBe(0);
       expect(await prune(now + 3)).toBe(2);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { triesBetween } from '../../src/orchestrator/model/history.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const short = ({ cause, fromStatus, toStatus, next, calls }: Recorded) => [
@@ -75,7 +76,7 @@ describe('the history of an instance', () => {
     ]);
   });
 
-  it('records a repeated failure once, and another cause at the next tenth attempt [history-of-retries]', async () => {
+  it('records the first and the last of equal failures, and another cause at the next tenth attempt [history-of-retries]', async () => {
     const refusedAs =
       (code: 'conflict' | 'quota'): Plan =>
       ({ method }) =>
@@ -88,23 +89,29 @@ describe('the history of an instance', () => {
     await berth.clock.advance(15 * 60_000);
     expect(berth.count('destroy')).toBeGreaterThan(20);
     const failed = (await historyOf(berth, id)).filter(({ next }) => next === 'again');
-    expect(failed).toHaveLength(1);
-    expect(failed[0]).toMatchObject({
+    const before = berth.count('destroy');
+    const refused = {
       cause: 'destroy',
-      attempt: 1,
       detail: expect.stringContaining('conflict'),
       calls: [{ call: 'destroy', outcome: 'conflict' }],
-    });
-    const before = berth.count('destroy');
+    };
+    expect(failed).toMatchObject([
+      { ...refused, attempt: 1 },
+      { ...refused, attempt: before },
+    ]);
+    expect(triesBetween(...(failed as [Recorded, Recorded]))).toBe(before - 2);
     berth.setPlan(refusedAs('quota'));
     await berth.clock.advance(30 * 60_000);
     expect(berth.count('destroy')).toBeGreaterThan(before + 20);
     const again = (await historyOf(berth, id)).filter(({ next }) => next === 'again');
     expect(again.map(({ detail }) => detail)).toEqual([
       expect.stringContaining('conflict'),
+      expect.stringContaining('conflict'),
+      expect.stringContaining('quota'),
       expect.stringContaining('quota'),
     ]);
-    expect((again[1]?.attempt ?? 0) % 10).toBe(0);
+    expect((again[2]?.attempt ?? 0) % 10).toBe(0);
+    expect(again[3]?.attempt).toBe(berth.count('destroy'));
   });
 
   it('keeps of one that fails the calls and the driver’s words, which its tenant does not read, and the end of its console [failure-dossier]', async () => {
@@ -152,6 +159,7 @@ describe('the history of an instance', () => {
     expect(proofs.map(({ attempt, detail }) => [attempt, detail])).toEqual([
       [1, 'connect: planted'],
       [2, 'handshake: planted'],
+      [3, 'handshake: planted'],
       [4, 'auth: planted'],
       [5, null],
     ]);

@@ -33,7 +33,8 @@ describe('a step that breaks off', () => {
     const id = await online(orchestrator);
     await post(orchestrator, id, 'stop');
     await until('the stop is called again', async () => {
-      return (await orchestrator.store.read.work.of(id))?.attempt === 2;
+      const work = await orchestrator.store.read.work.of(id);
+      return work?.cookie === 'of-the-stop' && work.attempt === 1;
     });
     await orchestrator.request('DELETE', `/instances/${id}`);
     breaksOff = true;

@@ -309,7 +309,7 @@ describe('every page', () => {
         tookMs: 1,
       } as const;
       const texts = { detail: `step ${evil}`, console: `tail ${evil}`, calls: [call] };
-      await tx.history.step({ ...event, ...texts }, true);
+      await tx.history.step({ ...event, ...texts }, 'row');
       const alarm = { kind: 'step_failing', platform: 'default', since: 1, lastSeenAt: 1 } as const;
       await tx.alarms.put({ ...alarm, subject: STUCK, text: `alarm ${evil}`, acknowledgedBy: null });
     });
@@ -353,6 +353,7 @@ describe('the instances', () => {
     expect(page).toContain('Stuck at “verify”, to verify its SSH: 14 attempts have failed');
     expect(page).toContain('The keys were not injected: check cloud-init');
     expect(page).toContain('$2.489 per hour');
+    expect(page).toContain('5 equal failures in between');
   });
 
   it('have a dossier if they failed', async () => {

@@ -163,7 +163,7 @@ async function putLife(tx: Transaction, { id, createdAt }: InstanceRecord, tookM
     ...{ instanceId: id, at: createdAt + tookMs, cause: 'request', detail: null },
     ...{ fromStatus: 'PROVISIONING', toStatus: 'ONLINE' },
   });
-  await tx.history.step(step(id, createdAt + tookMs, 'verify', { calls, tookMs: 251 }), true);
+  await tx.history.step(step(id, createdAt + tookMs, 'verify', { calls, tookMs: 251 }), 'row');
 }
 
 async function putStuck(store: Store, now: number): Promise<void> {
@@ -222,7 +222,7 @@ async function putStuck(store: Store, now: number): Promise<void> {
       calls: [refused],
     }),
   ];
-  for (const event of events) await store.transact((tx) => tx.history.step(event, true));
+  for (const event of events) await store.transact((tx) => tx.history.step(event, 'row'));
 }
 
 async function putFailed(store: Store, id: string, at: number, calls: PlatformCall[]): Promise<void> {
@@ -252,7 +252,7 @@ async function putFailed(store: Store, id: string, at: number, calls: PlatformCa
     });
     await tx.history.step(
       step(id, at, 'verify', { calls, next: 'destroy', attempt: 31, detail: last?.detail ?? null }),
-      true,
+      'row',
     );
   });
   if (id !== FAILED) return;
@@ -270,7 +270,7 @@ async function putFailed(store: Store, id: string, at: number, calls: PlatformCa
           'ubuntu login: ',
         ].join('\n'),
       }),
-      true,
+      'row',
     ),
   );
 }
@@ -340,7 +340,7 @@ async function putLingering(store: Store, now: number): Promise<void> {
           },
         ],
       }),
-      true,
+      'row',
     ),
   );
 }

@@ -64,9 +64,25 @@ export type ProvisionOutcome = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' 
   createdAt: number | null;
 };
 
+/** Whether two failed tries are of the same step and have the same cause. */
+export function isSameFailure(a: Failure | undefined, b: Failure | undefined): boolean {
+  if (a === undefined || b === undefined || a.next !== 'again' || b.next !== 'again') return false;
+  return a.cause === b.cause && a.detail === b.detail && a.detail !== null;
+}
+type Failure = Pick<HistoryEvent, 'cause' | 'next' | 'detail'>;
+
+/** How many tries between two neighbouring events failed as both did. The history leaves them out. */
+export function triesBetween(before: Tried | undefined, event: Tried): number {
+  if (!isSameFailure(before, event)) return 0;
+  return Math.max(0, (event.attempt ?? 0) - (before?.attempt ?? 0) - 1);
+}
+type Tried = Failure & Pick<HistoryEvent, 'attempt'>;
+
 export interface HistoryReader {
   /** Events of one instance, oldest first. */
   of(instanceId: string): Promise<HistoryEvent[]>;
+  /** The newest events of one instance, newest first. */
+  newest(instanceId: string, limit: number): Promise<HistoryEvent[]>;
   /**
    * How creates ended since `since`, oldest first. Only the newest `newest` events are searched, which bounds the cost
    * in a large table.
@@ -77,8 +93,14 @@ export interface HistoryReader {
 export interface HistoryWriter extends HistoryReader {
   moved(event: Moved): Promise<void>;
   asked(event: Asked): Promise<void>;
-  /** Adds a step. Without `isNews` it is left out, unless the instance changed its status in it. */
-  step(event: Omit<HistoryEvent, 'fromStatus' | 'toStatus' | 'by'>, isNews: boolean): Promise<void>;
+  /**
+   * Adds a step: as a row of its own, or in place of the newest row, which is an equal failure. `omit`: it is left out.
+   * If the instance changed its status in it, it always has a row of its own.
+   */
+  step(
+    event: Omit<HistoryEvent, 'fromStatus' | 'toStatus' | 'by'>,
+    as: 'row' | 'replacement' | 'omit',
+  ): Promise<void>;
   /** Deletes those of the oldest `limit` events that happened before `before`. Returns how many. */
   pruneOldest(before: number, limit: number): Promise<number>;
 }

@@ -67,7 +67,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
   });
   const stepped = { instanceId: 'i1', cause: 'stop', attempt: 1, next: 'finish', detail: null } as const;
   await store.transact((tx) =>
-    tx.history.step({ ...stepped, at: endedAt, calls: [], console: null, tookMs: 1 }, true),
+    tx.history.step({ ...stepped, at: endedAt, calls: [], console: null, tookMs: 1 }, 'row'),
   );
   const actor = { name: 'ann', source: 'cli', address: null } as const;
   await store.transact((tx) => audit(tx, { now: () => endedAt }, actor, { action: 'test' }));

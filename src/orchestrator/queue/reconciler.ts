@@ -12,7 +12,8 @@ import { CLOCK_SKEW_ALARM } from '../platform/options.ts';
 import type { StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
-import { ALARM_AFTER_ATTEMPTS, raiseFailing, releaseLease } from '../steps/settle.ts';
+import { releaseLease } from '../steps/settle.ts';
+import { ALARM_AFTER_ATTEMPTS, raiseFailing } from '../steps/step-alarms.ts';
 
 /** Runs the work that the use cases put for one platform, until each resource is in its desired state. */
 export class Reconciler {

@@ -4,6 +4,7 @@ import type { Presence } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import { findEarlierCreate, isRefused, waitForEarlier } from './adopt-or-create.ts';
 import type { StepContext } from './context.ts';
+import { retryFailed } from './retry.ts';
 
 const STARTED_AT = 1_000;
 const VISIBLE_MS = 240_000;
@@ -24,6 +25,13 @@ const waited = (attempt: number): Lease => {
   const { problem: lastError = null, waitedAttempt = null } = next;
   return lease({ attempt: (next.attempt ?? attempt) + 1, lastError, waitedAttempt });
 };
+/** The claim after refused credentials of a frozen platform, which are not counted. An earlier call was accepted. */
+const refusedLogin = (() => {
+  const auth = { outcome: 'failed', code: 'auth', sideEffect: 'none', detail: '401' } as const;
+  const frozen = { health: { isUp: false } } as unknown as StepContext;
+  const { attempt = 1, problem: lastError = null } = retryFailed(frozen, lease({ cookie: 'c' }), auth);
+  return lease({ attempt: attempt + 1, lastError });
+})();
 const young = { ownerRef: 'r', createdAt: STARTED_AT, host: null };
 const old = { ownerRef: 'r', createdAt: STARTED_AT - 1, host: null };
 
@@ -33,6 +41,7 @@ describe('before a create is sent', () => {
     ['a call with a cookie goes on', lease({ attempt: 7, cookie: 'c', lastError: 'x' }), old, 'send'],
     ['an attempt that follows another looks', lease({ attempt: 2 }), young, VISIBLE_MS],
     ['so does one of a row that is older than the process', lease({}), old, VISIBLE_MS],
+    ['so does one whose login was refused after an accepted call', refusedLogin, young, VISIBLE_MS],
     ['a caller that has waited since sends', lease({ lastError: 'may turn up' }), young, 0],
     ['also for an older row', lease({ lastError: 'may turn up' }), old, 0],
     ['so does a caller that has waited before a later attempt', waited(7), young, 0],

@@ -2,7 +2,8 @@ import { type FinalCode, isFinalCode } from '../model/failure.ts';
 import type { Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { type Again, ALARM_AFTER_ATTEMPTS } from './settle.ts';
+import type { Again } from './settle.ts';
+import { ALARM_AFTER_ATTEMPTS } from './step-alarms.ts';
 
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
 type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
@@ -68,7 +69,9 @@ export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Ag
     return retry(context, lease, problem, afterMs);
   }
   const afterMs = failed.retryAfterMs ?? AFTER_AUTH_MS;
-  return { step: 'again', afterMs, problem, attempt: lease.attempt - 1 };
+  // With a cookie, an earlier call was accepted, so the next attempt may not count as the first.
+  const attempt = Math.max(lease.attempt - 1, lease.cookie === null ? 0 : 1);
+  return { step: 'again', afterMs, problem, attempt };
 }
 
 export function describeFailure({ code, detail }: Pick<Failed, 'code' | 'detail'>): string {

@@ -11,6 +11,8 @@ import type { ReconcileContext } from '../platform/context.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 import { finish, type Next, releaseLease, settleInstance, whilePending } from './settle.ts';
 
+const WINDOW_MS = 1_000;
+const { spec } = instance('a');
 let store: Store;
 let health: { isUp: boolean };
 let warnings: object[];
@@ -25,7 +27,7 @@ beforeEach(async () => {
   alarms = unstoredAlarms({ now: () => now });
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
-    await tx.instances.insert(instance('a'));
+    await tx.instances.insert({ ...instance('a'), spec: { ...spec, onlineWithinMs: WINDOW_MS } });
   });
 });
 
@@ -201,17 +203,52 @@ describe('while the platform is not trusted', () => {
     await settle(await claimed(), { step: 'again', afterMs: 3, cookie: 'c' });
     expect([await status(), await work()]).toMatchObject([
       'ERROR',
-      { kind: 'create', cookie: 'c', notBefore: now + 3, attempt: 1 },
+      { kind: 'create', cookie: 'c', notBefore: now + 3, attempt: 0 },
     ]);
   });
 });
 
+const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 0 } as const;
+const wait = async (next: Next): Promise<Lease> => {
+  const lease = await claimed();
+  await settleInstance(context(), lease, async () => next);
+  return lease;
+};
+
+it('an attempt ends with its failure, not with a call that the platform accepts [attempts-that-fail]', async () => {
+  await put();
+  const failed: Next = { step: 'again', afterMs: 0, problem: 'transient: no' };
+  const attempts: number[] = [];
+  for (const next of [whilePending(pending), failed, whilePending(pending), whilePending(pending), failed])
+    attempts.push((await wait(next)).attempt);
+  expect(attempts).toEqual([1, 1, 2, 2, 2]);
+  expect((await claimed()).attempt).toBe(3);
+});
+
+it.each<[string, Partial<Work>, Next, string[]]>([
+  [
+    'fails',
+    {},
+    { step: 'again', afterMs: 0, problem: 'connect: refused' },
+    ['verify, attempt 1: connect: refused'],
+  ],
+  ['is pending', {}, whilePending(pending), ['verify, attempt 1: the platform has not finished it']],
+  ['has more than half of its time left', { deadlineAt: now + WINDOW_MS / 2 + 1 }, whilePending(pending), []],
+  ['has no window', { kind: 'observe' }, whilePending(pending), []],
+])(
+  'a step that %s raises an alarm once half of its window is over [stuck-step]',
+  async (_what, of, next, texts) => {
+    await put({ kind: 'verify', deadlineAt: now + WINDOW_MS / 2, ...of });
+    await wait(next);
+    expect(alarms.listOpen()).toMatchObject(
+      texts.map((text) => ({ kind: 'step_failing', subject: 'a', text: expect.stringContaining(text) })),
+    );
+    await wait(finish);
+    expect(alarms.listOpen()).toEqual([]);
+  },
+);
+
 describe('the progress of a platform', () => {
-  const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 0 } as const;
-  const wait = async (next: Next) => {
-    const lease = await claimed();
-    await settleInstance(context(), lease, async () => next);
-  };
   const progress = async () => (await work())?.progress;
   const overdue = { phase: 'spawning', deadlineAt: now - 1 };
 

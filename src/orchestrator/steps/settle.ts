@@ -10,28 +10,12 @@ import {
 } from '../model/records.ts';
 import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
-import {
-  type InstanceWorkKind,
-  isOverdue,
-  type Lease,
-  type LeaseState,
-  type Work,
-  type WorkProgress,
-} from '../model/work.ts';
+import type { Lease, LeaseState, Work, WorkProgress } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
-
-export const ALARM_AFTER_ATTEMPTS = 10;
-/**
- * How long the alarm of a failing step stays open after a try, in milliseconds. It is longer than any pause between two
- * tries.
- */
-const FAILING_FOR_MS = 15 * 60_000;
-
-const KEEPS_FAILING = 'a step keeps failing and is tried again: check the platform';
-const OVERDUE = 'a phase of the platform takes longer than the platform itself allows: check it there';
-const inLogAlready = { error: () => undefined };
+import { addToHistory } from './record-history.ts';
+import { reportStep, type Settled } from './step-alarms.ts';
 
 /** The continuation after a step. */
 export type Next =
@@ -104,6 +88,7 @@ export async function settleInstance(
       found,
       names: instanceLogNames(record),
       row,
+      windowMs: record.spec.onlineWithinMs,
       write: async () => {
         if (isChanged && !tx.instances.hasWritten(row.id)) await amend(tx, row, context.clock.now(), {});
       },
@@ -177,11 +162,14 @@ interface Locked<Row> {
   names: object;
   /** The row with its new visibility. */
   row: Row;
+  /** The time in which an instance must be ONLINE. */
+  windowMs?: number;
   /** Writes the row, whatever work follows, unless it was written with the outcome. */
   write?(): Promise<void>;
 }
 
 const nothing: VisibilityUpdate = (known) => known;
+const NOT_SETTLED: Settled = { next: finish, progress: null };
 
 async function settle<Row>(
   context: ReconcileContext,
@@ -191,12 +179,9 @@ async function settle<Row>(
 ): Promise<void> {
   const { store, clock, health, log, failpoint, trace = new StepTrace(clock.now()) } = context;
   let names: object = {};
-  let failure: { fields: object; reason: string; isAlarm: boolean } | undefined;
-  let isOver = false;
-  let progress: WorkProgress | null = null;
+  let settled: Settled = NOT_SETTLED;
   const writing = store.transact(async (tx) => {
-    failure = undefined;
-    isOver = false;
+    settled = NOT_SETTLED;
     trace.begin();
     const locked = await lock(tx);
     const { found } = locked;
@@ -211,15 +196,8 @@ async function settle<Row>(
       await applyNext(context, tx, lease, next);
       if (lease.resourceKind === 'instance' && !isRef(lease.resourceId))
         await addToHistory(context, tx, lease, next);
-      isOver = next.step !== 'again';
-      progress = toProgress(lease, next, clock.now());
+      settled = { next, windowMs: locked.windowMs, progress: toProgress(lease, next, clock.now()) };
       trace.settle(next);
-      if (next.step === 'again' && next.problem !== undefined)
-        failure = {
-          fields: { reason: next.problem, tryAgainMs: next.afterMs },
-          reason: next.problem,
-          isAlarm: next.isAlarm === true,
-        };
     }
     await write?.();
     return found;
@@ -231,71 +209,8 @@ async function settle<Row>(
   });
   if (state === 'lost')
     log.warn({ ...names, step: lease.kind }, 'a step returned after its lease was lost; nothing was written');
-  if (state === 'held' && failure !== undefined) {
-    const fields = { ...names, ...failure.fields, step: lease.kind, attempt: lease.attempt };
-    if (failure.isAlarm) raiseFailing(context, lease, failure.reason);
-    if (failure.isAlarm && lease.attempt % ALARM_AFTER_ATTEMPTS === 0) log.error(fields, KEEPS_FAILING);
-    else log.info(fields, 'a step failed; it will be retried');
-  }
-  if (isOver) context.alarms.end({ kind: 'step_failing', subject: lease.resourceId });
-  if (state === 'held') alarmOverdue(context, lease, progress);
-  if (isOver && lease.kind === 'destroy')
-    context.alarms.end({ kind: 'start_failed', subject: lease.resourceId });
+  if (state === 'held') reportStep(context, lease, names, settled);
   failpoint(`${lease.kind}:settled`);
-}
-
-/** Adds the step to the history of its instance. A console is always recorded. */
-async function addToHistory(
-  { clock, trace }: ReconcileContext,
-  tx: Transaction,
-  lease: Lease,
-  next: Next,
-): Promise<void> {
-  const now = clock.now();
-  const { resourceId: instanceId, kind, attempt } = lease;
-  const problem = next.step === 'again' ? next.problem : undefined;
-  const isNews =
-    next.step !== 'again' ||
-    trace?.console !== undefined ||
-    (problem !== undefined && (await isNewProblem(tx, lease, problem)));
-  const event = {
-    instanceId,
-    at: now,
-    cause: kind as InstanceWorkKind,
-    attempt,
-    next: next.step,
-    detail: problem ?? null,
-    calls: trace?.calls.map(({ at: _, ...call }) => call) ?? [],
-    console: trace?.console ?? null,
-    tookMs: trace === undefined ? null : Math.max(0, Math.round(now - trace.begunAt)),
-  };
-  await tx.history.step(event, isNews);
-}
-
-/**
- * Whether the history needs another row for a repeated step: its problem differs from that of the attempt before. After
- * ten attempts only each tenth is compared, with the last problem that was recorded.
- */
-async function isNewProblem(
-  { history }: Transaction,
-  { resourceId, kind, attempt, lastError }: Lease,
-  problem: string,
-): Promise<boolean> {
-  if (attempt <= ALARM_AFTER_ATTEMPTS) return problem !== lastError;
-  if (attempt % ALARM_AFTER_ATTEMPTS !== 0) return false;
-  const events = await history.of(resourceId);
-  return events.findLast(({ cause, next }) => cause === kind && next === 'again')?.detail !== problem;
-}
-
-/** Raises the alarm of a step that keeps failing. The caller logs the cause. */
-export function raiseFailing(
-  { alarms, platform }: ReconcileContext,
-  { resourceId: subject, kind: step, attempt }: Lease,
-  reason: string,
-): void {
-  const detail = `${step}, attempt ${attempt}: ${reason}`;
-  const forMs = FAILING_FOR_MS;
-  alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
 }
 
 /** The progress of the step after `next`: its phase began when it was first reported. */
@@ -304,26 +219,6 @@ function toProgress({ progress: known }: Lease, next: Next, now: number): WorkPr
   const { progress = known } = next;
   if (progress === null) return null;
   return { ...progress, since: progress.phase === known?.phase ? known.since : now };
-}
-
-/** Raises the alarm of a phase that takes longer than the platform's own deadline, and ends it with the phase. */
-function alarmOverdue(
-  { alarms, platform, clock, log }: ReconcileContext,
-  { resourceId: subject, resourceKind, kind: step }: Lease,
-  progress: WorkProgress | null,
-): void {
-  if (!isOverdue(progress, clock.now())) {
-    alarms.end({ kind: 'phase_overdue', subject });
-    return;
-  }
-  const { phase } = progress;
-  const [since, due] = [progress.since, progress.deadlineAt].map((at) => new Date(at).toISOString());
-  const detail = `${step}: “${phase}” since ${since}, due ${due}`;
-  const fields = { [resourceKind]: subject, step, phase, since, due };
-  alarms.raise(
-    { kind: 'phase_overdue', subject, platform, text: OVERDUE, detail, fields, forMs: FAILING_FOR_MS },
-    log,
-  );
 }
 
 /**
@@ -348,8 +243,9 @@ async function applyNext(
     return tx.work.replace(lease, { kind, notBefore: now + afterMs, deadlineAt });
   }
   const { cookie = null, afterMs, problem = null, waitedAttempt = null, isHeld = false } = next;
-  // A call that made progress is not a failed attempt: the pause after a failure starts from the beginning.
-  const attempt = next.attempt ?? (cookie === null ? undefined : 1);
+  // An attempt ends when it has failed, not when the platform has accepted a call: the next call continues it.
+  const isContinued = cookie !== null && problem === null;
+  const attempt = next.attempt ?? (isContinued ? lease.attempt - 1 : undefined);
   await tx.work.release(lease, {
     cookie,
     notBefore: now + (cookie === null ? afterMs : untilDeadline(lease, now, afterMs)),

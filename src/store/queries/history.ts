@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
 import type { HistoryEvent, HistoryReader, HistoryWriter } from '../../orchestrator/model/history.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
@@ -8,6 +8,22 @@ export type AddedHistory = Map<string, HistoryEvent>;
 
 const insertEvent = preparedWrite(({ db, history }: Connection, event: HistoryEvent) =>
   db.insert(history).values(event),
+);
+
+const replaceNewest = preparedWrite(
+  (
+    { db, history }: Connection,
+    { instanceId, ...tried }: Pick<HistoryEvent, 'instanceId' | 'at' | 'attempt' | 'calls' | 'tookMs'>,
+  ) =>
+    db
+      .update(history)
+      .set(tried)
+      .where(
+        eq(
+          history.id,
+          sql`(SELECT max(${history.id}) FROM ${history} WHERE ${history.instanceId} = ${instanceId})`,
+        ),
+      ),
 );
 
 /** Writes the added events. It is the transaction's last statement. */
@@ -40,6 +56,15 @@ export function historyReader({ db, history, instances }: Connection): HistoryRe
         .orderBy(asc(history.id));
       return rows.map(({ id: _, ...event }) => event);
     },
+    newest: async (instanceId, limit) => {
+      const rows = await db
+        .select()
+        .from(history)
+        .where(eq(history.instanceId, instanceId))
+        .orderBy(desc(history.id))
+        .limit(limit);
+      return rows.map(({ id: _, ...event }) => event);
+    },
   };
 }
 
@@ -66,11 +91,14 @@ export function historyWriter(connection: Connection, added: AddedHistory): Hist
       const known = added.get(instanceId) ?? { ...notAStep, fromStatus: null, toStatus: null };
       added.set(instanceId, { ...known, instanceId, at, cause: 'request', detail, by });
     },
-    step: async (step, isNews) => {
-      const moved = added.get(step.instanceId);
-      if (moved === undefined && !isNews) return;
+    step: async (step, as) => {
+      const { instanceId, at, attempt, calls, tookMs } = step;
+      const moved = added.get(instanceId);
+      if (moved === undefined && as === 'omit') return;
+      if (moved === undefined && as === 'replacement')
+        return replaceNewest(connection, { instanceId, at, attempt, calls, tookMs });
       const { fromStatus = null, toStatus = null, detail = null, by = null } = moved ?? {};
-      added.set(step.instanceId, { ...step, fromStatus, toStatus, detail: step.detail ?? detail, by });
+      added.set(instanceId, { ...step, fromStatus, toStatus, detail: step.detail ?? detail, by });
     },
     pruneOldest: async (before, limit) => (await pruneOldest(connection, { before, limit })).length,
   };

@@ -1,3 +1,4 @@
+import { counted } from '../../../contract/counted.ts';
 import { toDollars } from '../../../contract/values.ts';
 import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../../../operator-kit/console/parts.ts';
 import { span } from '../../../operator-kit/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
-import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
+import { type HistoryEvent, type PlatformCall, triesBetween } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
 import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
@@ -149,6 +150,7 @@ function timeline(events: readonly HistoryEvent[]): Html {
 
 function moment(event: HistoryEvent, before: HistoryEvent | undefined): Html {
   const { at, toStatus, fromStatus, detail, calls, tookMs, by } = event;
+  const between = triesBetween(before, event);
   const tone: Tone = toStatus !== null ? toneOf(toStatus) : detail === null ? 'none' : 'wait';
   const moved =
     toStatus === null
@@ -161,6 +163,7 @@ function moment(event: HistoryEvent, before: HistoryEvent | undefined): Html {
     tookMs === null ? '' : html` <span class="soft">took ${took(tookMs)}</span>`
   }${event.next === null || event.next === 'finish' ? '' : html` <span class="soft">then: ${event.next}</span>`}${by === null ? '' : html` <span class="soft">by ${given(describeBy(by))}</span>`}</div>
 ${detail === null ? '' : html`<div>${given(detail)}</div>`}
+${between === 0 ? '' : html`<div class="soft">${counted(between, 'equal failure')} in between</div>`}
 ${calls.length === 0 ? '' : html`<ul class="calls">${calls.map(callLine)}</ul>`}</div></li>`;
 }
 

@@ -14,7 +14,7 @@ import {
 import type { Clock } from '../../../ports/clock.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import type { DestroyOrder, DestroyReason } from '../../model/destroy-order.ts';
-import type { HistoryEvent } from '../../model/history.ts';
+import { type HistoryEvent, triesBetween } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { InstanceSearch, ListedInstance, Reader, Store } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
@@ -147,6 +147,9 @@ const eventSchema = z
       .string()
       .meta({ description: 'The step of work; `request`: a client asked for it; `attach`: a volume.' }),
     attempt: z.int().nullable().meta({ description: 'Null: not a step.' }),
+    tries_between: z.int().meta({
+      description: 'Tries since the event before that failed as both did. They have no events of their own.',
+    }),
     from: statusOrNullSchema,
     to: statusOrNullSchema.meta({ description: 'Null: the status did not change.' }),
     next: z.string().nullable().meta({ description: 'What follows: another step, `again` or `finish`.' }),
@@ -294,11 +297,12 @@ export function describeBy(
   return `${who}${withKey}${address === null ? '' : ` from ${address}`}`;
 }
 
-function toEvent(event: HistoryEvent): EventView {
+function toEvent(event: HistoryEvent, index: number, all: readonly HistoryEvent[]): EventView {
   return {
     at: toTime(event.at),
     cause: event.cause,
     attempt: event.attempt,
+    tries_between: triesBetween(all[index - 1], event),
     from: event.fromStatus,
     to: event.toStatus,
     next: event.next,

@@ -52,11 +52,11 @@ async function sendRestart(
       return { step: 'again', afterMs: 0, cookie, progress: null };
     }
     if (found?.answer === 'gone')
-      return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
+      return withCookie(restart, await onMachineGone(context, lease, tx, current, found.observedAt));
     // The machine cannot be reset, or it went down before the reset.
     if (isFinal(step) || (found?.answer === 'observed' && isOff(found.value)))
       return giveUp(context, current, describeFailure(step));
-    return withCookie(restart, lease, retryFailed(context, lease, step));
+    return withCookie(restart, retryFailed(context, lease, step));
   };
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const next = await decide(tx, current);
@@ -84,9 +84,9 @@ async function prove(
       return finish;
     }
     if (found?.answer === 'gone')
-      return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
+      return withCookie(restart, await onMachineGone(context, lease, tx, current, found.observedAt));
     if (found?.answer === 'observed' && found.value.power === 'failed')
-      return withCookie(restart, lease, await onMachineFailed(context, lease, tx, current, found.value));
+      return withCookie(restart, await onMachineFailed(context, lease, tx, current, found.value));
     // The platform reported that the machine runs again, so it went down after the restart.
     if (found?.answer === 'observed' && isOff(found.value))
       return giveUp(context, current, `the machine is ${found.value.power}`);
@@ -94,7 +94,7 @@ async function prove(
     if (isPastDeadline(lease, now)) return giveUp(context, current, `SSH was not ready in time (${problem})`);
     if (found?.answer === 'observed' && found.value.endpoint !== undefined)
       await amend(tx, current, now, { endpoint: found.value.endpoint });
-    return withCookie(restart, lease, { step: 'again', afterMs: probePauseMs(context, lease), problem });
+    return withCookie(restart, { step: 'again', afterMs: probePauseMs(context, lease), problem });
   };
   await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
@@ -112,11 +112,9 @@ function isOff({ power }: ObservedMachine): boolean {
   return power === 'stopped' || power === 'failed' || power === 'destroying';
 }
 
-/** Continues the same step with the data of the restart, and keeps counting its attempts. */
-function withCookie(restart: Restart, lease: Lease, next: Next): Next {
-  return next.step === 'again'
-    ? { attempt: lease.attempt, ...next, cookie: restartCookie.encode(restart) }
-    : next;
+/** Continues the same step with the data of the restart. */
+function withCookie(restart: Restart, next: Next): Next {
+  return next.step === 'again' ? { ...next, cookie: restartCookie.encode(restart) } : next;
 }
 
 /** Gives up the restart. The instance is observed next. */

@@ -85,7 +85,7 @@ export async function moveVolume(
         return giveUp(tx, current);
       }
       const again = retryFailed(context, lease, step);
-      return { ...again, ...goOn(open, move, again.afterMs), attempt: again.attempt ?? lease.attempt };
+      return { ...again, ...goOn(open, move, again.afterMs) };
     },
     { instanceIds: [open.instanceId] },
   );

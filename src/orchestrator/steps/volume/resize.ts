@@ -39,7 +39,7 @@ export async function stepResize(context: StepContext, lease: Lease, record: Vol
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
     // The outcome is unknown: the storage stays claimed, and the resize is retried.
-    const again = { step: 'again', attempt: lease.attempt, cookie: resizeCookie.encode(resize) } as const;
+    const again = { step: 'again', cookie: resizeCookie.encode(resize) } as const;
     if (reason !== undefined && found?.answer === 'unknown')
       return { ...again, afterMs: pauseMs(context, lease), problem: `${reason}; ${found.reason}` };
     const waitMs =
