@@ -20,42 +20,80 @@ import {
   withOutput,
 } from './print-records.ts';
 
-/** `berth capacity`: shows sold and free units, and why an offer is unavailable. */
+/**
+ * `berth capacity`: shows sold and free units, and why an offer is unavailable, from the database, or with `--ask` also
+ * from the drivers.
+ */
 export function capacityCommand(): Command {
   const capacity = new Command('capacity');
   withOutput(
     onDatabase(
       capacity.command('ls', { isDefault: true }),
-      async ({ store: { read }, config, clock }, flags: OutputFlag) => {
-        const platforms = platformsOf(config).keys();
+      async ({ store: { read }, config, clock }, flags: OutputFlag & { ask?: true }) => {
         const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
-        const sale = await saleByRows(read, platforms);
+        const ports = { env: process.env, clock, log: createLog('error') };
+        // Loads the drivers, which only --ask needs.
+        const asking = flags.ask ? await import('../compose/drivers/ask-platforms.ts') : undefined;
+        const asked = await asking?.askPlatforms(config, read, ports);
+        const sale =
+          asking === undefined || asked === undefined
+            ? await saleByRows(read, platformsOf(config).keys())
+            : await asking.saleByAnswers(read, asked);
         const capacity = await readCapacity(read, { catalog, sale, now: clock.now() });
-        if (isData(flags)) return printData(flags, capacity);
-        printRecords(capacity.placements, placementColumns, {});
+        const isKnown = (platform: string): boolean => asked?.get(platform)?.isCounted === true;
+        const placements = capacity.placements.map((row) => toKnown(row, isKnown(row.platform)));
+        if (isData(flags)) return printData(flags, { ...capacity, placements });
+        printRecords(placements, placementColumns, {});
         printTable(
           ['STORAGE OF', 'GB', 'TAKEN GB'],
           capacity.storage.map((one) => [one.region, String(one.storage_gb ?? '-'), String(one.claimed_gb)]),
         );
-        printLine(
-          'These figures are from the database and the catalog. A running server also has the counts of the platforms:',
-        );
-        printLine('GET /operator/v1/capacity on its admin listener.');
+        for (const [platform, { problem, advice, isCounted }] of asked ?? []) {
+          if (!isCounted) printLine(`${platform} was not counted: ${problem?.replace(/\.$/, '')}.`);
+          if (advice !== undefined) printLine(advice);
+        }
+        if (asked === undefined)
+          printLine(
+            '? is known only to the platform: --ask asks it. A running server knows it, too: GET /operator/v1/capacity.',
+          );
       },
     ),
-  ).description('list sold and free units, and why an offer has none available');
+  )
+    .option('--ask', 'ask each driver for its free units now, from here')
+    .description('list sold and free units, and why an offer has none available');
   return capacity;
 }
 
-const placementColumns: readonly Column<PlacementView>[] = [
-  ...fieldColumns<PlacementView>({
+/** A placement as far as it is known here. Null: only the platform knows it. */
+type KnownPlacement = Omit<PlacementView, 'available'> & { available: number | null; is_counted: boolean };
+
+/** What the rows sell may have no room on the platform; what they do not sell is never available. */
+function toKnown(row: PlacementView, isCounted: boolean): KnownPlacement {
+  return {
+    ...row,
+    available: isCounted || row.available === 0 ? row.available : null,
+    is_counted: isCounted,
+  };
+}
+
+const placementColumns: readonly Column<KnownPlacement>[] = [
+  ...fieldColumns<KnownPlacement>({
     OFFER: 'offer',
     REGION: 'region',
     PLATFORM: 'platform',
     UNITS: 'units',
-    TAKEN: 'claimed',
-    AVAILABLE: 'available',
   }),
+  {
+    head: 'ROOM',
+    key: 'platform_units',
+    value: ({ platform_units: room, is_counted }) => (is_counted ? String(room ?? 'no limit') : '?'),
+  },
+  ...fieldColumns<KnownPlacement>({ TAKEN: 'claimed' }),
+  {
+    head: 'AVAILABLE',
+    key: 'available',
+    value: ({ available }) => String(available ?? '?'),
+  },
   {
     head: 'WHY NOT',
     key: 'unavailable',

@@ -67,6 +67,7 @@ describe('the machine of an instance that failed', () => {
       isOpen: () => true,
       unclaimedUnits: () => 0,
       platformUnits: () => 1,
+      obstacles: () => [],
       isCountPartial: () => false,
       areStorageClaimsComplete: () => true,
       unclaimedStorageGb: () => 0,

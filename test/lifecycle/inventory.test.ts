@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { silentLog } from '../support/doubles/log.ts';
 import { LISTED_MS, type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 
@@ -6,9 +7,13 @@ import { instanceRequest } from '../support/rows/requests.ts';
 const scarce = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };
 const MINUTE_MS = 60_000;
 
-async function startWith(units: number, plan?: Plan) {
+async function startWith(
+  units: number,
+  plan?: Plan,
+  options: Parameters<typeof startPlainOrchestrator>[1] = {},
+) {
   const place = { offerId: 'h100-sxm-1x', datacenter: 'hal-fra1-b', units };
-  const berth = await startPlainOrchestrator(plan, { room: [place] });
+  const berth = await startPlainOrchestrator(plan, { ...options, room: [place] });
   const { orchestrator } = berth;
   const order = () => orchestrator.request('POST', '/instances', { body: instanceRequest(scarce) });
   return {
@@ -48,6 +53,33 @@ describe('what the platform has room for', () => {
     expect(await isOnSale()).toBe(false);
     expect(await metric('berth_platform_units_free{offer="h100-sxm-1x"}')).toBe(0);
     expect(berth.platform.machines.size).toBe(2);
+  });
+
+  it('is nothing: the operator reads which limit on which host, in the log once a minute; the client does not [inventory-refusals]', async () => {
+    const obstacles = ['kvm-1: it has 11 GB of free disk, but 20 are needed'];
+    const warnings: { reason?: string }[] = [];
+    const { berth, orderAtOnce } = await startWith(0, undefined, {
+      log: { ...silentLog, warn: (fields) => void warnings.push(fields) },
+      wrapDriver: (driver) => ({
+        ...driver,
+        inventory: async () => {
+          const count = await driver.inventory?.();
+          if (count?.answer !== 'counted') throw new Error('it does not count');
+          return { ...count, free: count.free.map((one) => ({ ...one, obstacles })) };
+        },
+      }),
+    });
+    await using _ = berth;
+    const refused = () => warnings.filter(({ reason }) => reason === 'sold_out');
+    expect(await orderAtOnce(3)).toEqual([409, 409, 409]);
+    const where = { offer: 'h100-sxm-1x', region: 'eu-frankfurt', platform: 'default' };
+    expect(refused()).toMatchObject([{ ...where, claimed: 0, units: 3, platformUnits: 0, obstacles }]);
+    await berth.clock.advance(MINUTE_MS);
+    const reply = await berth.orchestrator.request('POST', '/instances', { body: instanceRequest(scarce) });
+    expect([refused().length, JSON.stringify(reply.body)]).toEqual([2, expect.not.stringContaining('kvm-1')]);
+    const operator = await berth.orchestrator.addOperator('ann');
+    const { body } = await berth.orchestrator.operate(operator, '/capacity');
+    expect(JSON.stringify(body)).toContain(`The catalog has 3. On each host: ${obstacles[0]}.`);
   });
 
   it('is more than the catalog has: no more than its units are sold', async () => {

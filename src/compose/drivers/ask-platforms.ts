@@ -2,12 +2,14 @@ import { loadCatalog } from '../../config/load.ts';
 import { sellingPlatforms } from '../../config/platforms.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Environment } from '../../config/settings.ts';
-import { activeCordons, cordonedHosts } from '../../orchestrator/capacity/cordons.ts';
-import type { Inventory } from '../../orchestrator/model/inventory.ts';
-import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { Raised } from '../../orchestrator/alarms/alarms.ts';
+import type { Sale } from '../../orchestrator/capacity/deployable.ts';
+import type { ObservedMachine, OwnerRef, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Reader } from '../../orchestrator/model/store.ts';
+import { saleByRows } from '../../orchestrator/operate/views/capacity.ts';
 import type { PlatformFacts } from '../../orchestrator/operate/views/platforms.ts';
-import { askInventory } from '../../orchestrator/platform/call-platform.ts';
+import { observe } from '../../orchestrator/platform/call-platform.ts';
+import { PlatformInventory } from '../../orchestrator/platform/inventory.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { callTimeoutMs } from '../../work/lease-time.ts';
@@ -22,6 +24,9 @@ export const ANSWER_MS = QUESTION_MS + 1_000;
 export interface AskedPlatform extends PlatformFacts {
   /** Why its hosts are unknown. Undefined if they are known. */
   problem: string | undefined;
+  inventory?: PlatformInventory;
+  /** Whether its free units are known: it has counted them, or its driver sets no limit. */
+  isCounted?: boolean;
   /** Where else to find its hosts if the driver could not be opened here. */
   advice?: string;
 }
@@ -32,11 +37,10 @@ const SEE_CONSOLE = 'A running server may have locked the driver: see the page P
 /** Opens each driver in this process and asks for its hosts, concurrently. No server needs to run. */
 export async function askPlatforms(
   config: Config,
-  read: Pick<Reader, 'cordons'>,
+  read: Reader,
   ports: { env: Environment; clock: Clock; log: Log },
 ): Promise<Map<string, AskedPlatform>> {
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
-  const cordons = await activeCordons(read, ports.clock.now());
   const waiting = {
     clock: ports.clock,
     options: { callTimeoutMs: callTimeoutMs(config.reconcile.lease_s * 1000) },
@@ -49,17 +53,28 @@ export async function askPlatforms(
     } catch (error) {
       return { driver, problem: messageOf(error), advice: SEE_CONSOLE };
     }
-    const inventory = await count(open, waiting, cordonedHosts(cordons, one.platform)).catch(
-      (error: unknown): Inventory => ({ answer: 'unknown', reason: messageOf(error) }),
-    );
-    if (inventory === undefined) return { driver, problem: 'its driver does not count units' };
-    if (inventory.answer === 'unknown') return { driver, problem: inventory.reason };
-    const freeUnits = new Map<string, number>();
-    for (const { offerId, units } of inventory.free)
-      freeUnits.set(offerId, (freeUnits.get(offerId) ?? 0) + units);
-    const { hosts, limitedBy = [] } = inventory;
-    const problem = hosts === undefined ? 'its driver does not list hosts' : undefined;
-    return { driver, problem, inventory: { freeUnits, hosts: hosts ?? [], limitedBy, ageMs: 0 } };
+    if (open.inventory === undefined) {
+      await open.close();
+      return { driver, problem: 'its driver does not count units', isCounted: true };
+    }
+    let problem: string | undefined;
+    const alarms = {
+      raise: ({ detail }: Raised) => {
+        problem = detail;
+      },
+      end: () => undefined,
+    };
+    const { platform } = one;
+    const deps = { platform, driver: open, store: { read }, catalog, ...ports, ...waiting, alarms };
+    const inventory = new PlatformInventory(deps);
+    try {
+      await inventory.refresh(await listMachines(open, waiting));
+    } finally {
+      await open.close();
+    }
+    if (!Number.isFinite(inventory.ageMs)) return { driver, problem: problem ?? 'its count failed' };
+    if (inventory.hosts.length === 0) problem = 'its driver does not list hosts';
+    return { driver, problem, inventory, isCounted: true };
   };
   const drivers = configuredDrivers(config, { ...ports, catalog });
   const answers = await Promise.all(drivers.map(askOne));
@@ -87,18 +102,25 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Counts the hosts. Returns undefined if the driver does not count them. */
-async function count(
+/** The machines of a listing. None while they are unknown: then a claim is not known to be in the count. */
+async function listMachines(
   driver: PlatformDriver,
-  waiting: Parameters<typeof askInventory>[0],
-  avoidHosts: readonly string[],
-): Promise<Inventory | undefined> {
-  try {
-    const { inventory } = driver;
-    return inventory && (await askInventory(waiting, () => inventory.call(driver, avoidHosts)));
-  } finally {
-    await driver.close();
-  }
+  waiting: Parameters<typeof observe>[0],
+): Promise<Map<OwnerRef, ObservedMachine>> {
+  const listing = await observe(waiting, () => driver.list(), 'list');
+  return new Map(listing.answer === 'listed' ? listing.items.map((one) => [one.ref, one]) : []);
+}
+
+/** The capacity according to the rows and to the answers of the platforms. */
+export async function saleByAnswers(
+  read: Pick<Reader, 'marks'>,
+  asked: ReadonlyMap<string, AskedPlatform>,
+): Promise<Sale> {
+  return {
+    ...(await saleByRows(read, asked.keys())),
+    platformUnits: ({ id, platform }, region) => asked.get(platform)?.inventory?.capacity(id, region),
+    obstacles: ({ id, platform }, region) => asked.get(platform)?.inventory?.obstacles(id, region) ?? [],
+  };
 }
 
 export class Late extends Error {

@@ -90,6 +90,7 @@ export function saleOf(states: PlatformStates): Sale {
     },
     unclaimedUnits: (offerId, region) => sum((of) => of.unclaimedUnits(offerId, region)),
     platformUnits: ({ id, platform }, region) => states.get(platform)?.inventory.capacity(id, region),
+    obstacles: ({ id, platform }, region) => states.get(platform)?.inventory.obstacles(id, region) ?? [],
     isCountPartial: (platform) => states.get(platform)?.inventory.isPartial === true,
     areStorageClaimsComplete: (platform) => states.get(platform)?.sightings.areStorageClaimsComplete === true,
     unclaimedStorageGb: (region) => sum((of) => of.unclaimedStorageGb(region)),

@@ -1,12 +1,13 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits, HostDevice, Inventory, ObservedHost } from '../../orchestrator/model/inventory.ts';
 import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
+import { listObstacles, withObstacles } from '../kit/obstacles.ts';
 import type { Card, Instance, Resources, Volume } from './api.ts';
 import { type Fleet, type Host, isJudgeable, NO_MEMBER, normalPci, offerOf } from './fleet.ts';
 import { isProvedCopy, refsByName } from './identity.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
 import type { Platform } from './platform.ts';
-import { bytesOf, cpusOf, refOf, rootOf } from './translate.ts';
+import { bytesOf, cpusOf, isMarked, refOf, rootOf } from './translate.ts';
 
 export const NO_ROOM = 'no member has room for it';
 
@@ -30,18 +31,67 @@ export function roomOn(
   offer: IncusOffer,
   options: IncusConfig,
 ): number {
+  const rooms = limitsOn(host, fleet, wanted, offer, options).map(({ left, needed }) => left / needed);
+  return rooms.length === 0 ? 0 : Math.max(0, Math.floor(Math.min(...rooms) + 1e-9));
+}
+
+/** A resource that the machine needs: how much of it is left on the host. */
+interface Limit {
+  what: string;
+  left: number;
+  needed: number;
+}
+
+/** Empty if the host's resources are unknown. */
+function limitsOn(
+  host: Host,
+  fleet: Fleet,
+  wanted: Wanted,
+  offer: IncusOffer,
+  options: IncusConfig,
+): Limit[] {
   const { resources } = host;
-  if (resources === undefined) return 0;
+  if (resources === undefined) return [];
   const shares = sharesOf(host, resources, fleet, offer.storage_pool ?? options.storage_pool, options);
   const left = ({ total, taken }: Share): number => total - taken;
-  const [cpus, memory, disk] = [left(shares.cpus), left(shares.memory), left(shares.disk)];
-  const rooms = [
-    wanted.vcpus > 0 ? cpus / wanted.vcpus : Number.POSITIVE_INFINITY,
-    wanted.memoryGb > 0 ? memory / (wanted.memoryGb * 2 ** 30) : Number.POSITIVE_INFINITY,
-    wanted.rootDiskGb > 0 ? disk / (wanted.rootDiskGb * 2 ** 30) : Number.POSITIVE_INFINITY,
-    wanted.gpuCount > 0 ? freeGpus(host, fleet, offer).length / wanted.gpuCount : Number.POSITIVE_INFINITY,
-  ];
-  return Math.max(0, Math.floor(Math.min(...rooms) + 1e-9));
+  const { vcpus, memoryGb, rootDiskGb, gpuCount } = wanted;
+  return [
+    { what: 'vCPUs', left: left(shares.cpus), needed: vcpus },
+    { what: 'GB of memory', left: left(shares.memory) / 2 ** 30, needed: memoryGb },
+    {
+      what: `GB in the pool ${offer.storage_pool ?? options.storage_pool}`,
+      left: left(shares.disk) / 2 ** 30,
+      needed: rootDiskGb,
+    },
+    { what: 'GPUs', left: gpuCount > 0 ? freeGpus(host, fleet, offer).length : 0, needed: gpuCount },
+  ].filter(({ needed }) => needed > 0);
+}
+
+/** The hosts that have no room for a machine of the offer, and why. */
+function obstaclesOn(
+  hosts: readonly Host[],
+  fleet: Fleet,
+  wanted: Wanted,
+  offer: IncusOffer,
+  options: IncusConfig,
+): { host: string; reason: string }[] {
+  return hosts.flatMap((host) => {
+    const short = limitsOn(host, fleet, wanted, offer, options).find(
+      ({ left, needed }) => left + 1e-9 < needed,
+    );
+    if (short === undefined) return [];
+    const left = Math.max(0, Math.floor(short.left * 10) / 10);
+    return { host: host.name, reason: `it has ${left} free ${short.what}, but ${short.needed} are needed` };
+  });
+}
+
+/** The fleet as it would be without Berth's machines and volumes. */
+function withoutMachines(fleet: Fleet): Fleet {
+  return {
+    ...fleet,
+    instances: fleet.instances.filter((one) => !isMarked(one)),
+    volumes: fleet.volumes.filter((one) => !isMarked(one)),
+  };
 }
 
 interface Share {
@@ -244,7 +294,12 @@ export function countFree(
   options: IncusConfig,
   avoidHosts: readonly string[] = [],
 ): FreeUnits[] {
+  const idle = withoutMachines(fleet);
   const open = fleet.hosts.filter(({ name }) => !avoidHosts.includes(name));
+  // A member that is cordoned or does not answer may have room for a machine.
+  const isComplete =
+    avoidHosts.length === 0 &&
+    fleet.hosts.every(({ isOnline, resources }) => isOnline && resources !== undefined);
   return [...catalog.offers.values()].flatMap((offer) => {
     const machine = offerOf(offer);
     const wanted = { ...offer, rootDiskGb: offer.storageGb, gpuCount: offer.gpuCount ?? 0 };
@@ -253,11 +308,17 @@ export function countFree(
     );
     return [...datacenters].map((datacenter) => {
       const hosts = open.filter((host) => isEligible(host, machine, options.datacenters[datacenter]));
-      return {
+      const count = {
         offerId: offer.id,
         datacenter,
         units: sum(hosts, (host) => roomOn(host, fleet, wanted, machine, options)),
       };
+      if (count.units > 0) return count;
+      if (hosts.length === 0) return withObstacles(count, [`no open member is in ${datacenter}`], []);
+      const obstacles = obstaclesOn(hosts, fleet, wanted, machine, options);
+      const empty = obstaclesOn(hosts, idle, wanted, machine, options);
+      const isMisfit = isComplete && empty.length === hosts.length;
+      return withObstacles(count, listObstacles(obstacles), isMisfit ? listObstacles(empty) : []);
     });
   });
 }

@@ -113,6 +113,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       isOpen: (platform) => platform === 'default',
       unclaimedUnits: () => 0,
       platformUnits: () => undefined,
+      obstacles: () => [],
       isCountPartial: () => false,
       areStorageClaimsComplete: () => true,
       unclaimedStorageGb: () => 0,

@@ -40,6 +40,7 @@ it('metrics of an unresponsive database are answered after one timeout, not one 
       isOpen: () => true,
       unclaimedUnits: () => 0,
       platformUnits: () => undefined,
+      obstacles: () => [],
       isCountPartial: () => false,
       areStorageClaimsComplete: () => true,
       unclaimedStorageGb: () => 0,

@@ -1,6 +1,7 @@
 import { invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
@@ -22,6 +23,7 @@ interface Deps {
   catalog: Catalog;
   manifests: Manifests;
   clock: Clock;
+  log: Pick<Log, 'warn'>;
   random: Random;
   platform: Sale;
   quotas: Quotas;
@@ -56,7 +58,7 @@ export async function createInstance(
 }
 
 async function insertInstance(
-  { catalog, manifests, clock, random, platform, quotas }: Deps,
+  { catalog, manifests, clock, log, random, platform, quotas }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateInstanceRequest,
@@ -94,7 +96,7 @@ async function insertInstance(
   await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);
   await tx.instances.insert(record);
   const cordons = await activeCordons(tx, now);
-  await claimUnit(tx, { catalog, platform, cordons }, { offer, region, instanceId: id });
+  await claimUnit(tx, { catalog, platform, cordons }, { offer, region, instanceId: id }, { log, clock });
   await putInlineAttachments(tx, record, volumes);
   await putInstanceWork(tx, id, 'create', now, now + spec.onlineWithinMs);
   return record;

@@ -1,5 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import { claimUnit, noCapacity } from '../capacity/claim-unit.ts';
 import { activeCordons } from '../capacity/cordons.ts';
 import type { Sale } from '../capacity/deployable.ts';
@@ -13,6 +14,7 @@ interface Deps {
   store: Store;
   catalog: Catalog;
   clock: Clock;
+  log: Pick<Log, 'warn'>;
   manifests: Manifests;
   platform: Sale;
 }
@@ -55,7 +57,7 @@ export async function startInstance(deps: Deps, accountId: string, id: string): 
 }
 
 async function reclaimCapacity(
-  { catalog, platform, clock }: Deps,
+  { catalog, platform, clock, log }: Deps,
   tx: Transaction,
   { id, offerId, region, host, platform: name }: InstanceRecord,
 ): Promise<void> {
@@ -64,5 +66,10 @@ async function reclaimCapacity(
   const offer = sold && { ...sold, platform: name };
   const cordons = await activeCordons(tx, clock.now());
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');
-  await claimUnit(tx, { catalog, platform, cordons }, { offer, region, host, instanceId: id });
+  await claimUnit(
+    tx,
+    { catalog, platform, cordons },
+    { offer, region, host, instanceId: id },
+    { log, clock },
+  );
 }

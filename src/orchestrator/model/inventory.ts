@@ -6,6 +6,16 @@ export interface FreeUnits {
   offerId: string;
   datacenter: string;
   units: number;
+  /**
+   * Why no unit is free, for each host, such as `kvm-1: it has 11 GB of free disk, but 20 are needed`. Absent if units
+   * are free, or the driver does not say. For the operator.
+   */
+  obstacles?: readonly string[];
+  /**
+   * Why no host would have room for one machine even if Berth had no machine there, for each host. Absent if one would,
+   * or the driver does not say. For the operator.
+   */
+  misfits?: readonly string[];
 }
 
 /** How much of a resource a host can promise, and how much of it is taken. */

@@ -3,7 +3,7 @@ import { inSlices } from '../../ports/in-slices.ts';
 import { EXPECTED_PLAIN_TEXT, isPlainText } from '../../ports/plain-text.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import { renewalReserveMs } from '../../work/lease-time.ts';
-import type { Inventory, ObservedHost } from '../model/inventory.ts';
+import type { FreeUnits, Inventory, ObservedHost } from '../model/inventory.ts';
 import type {
   AskedHosts,
   Call,
@@ -167,9 +167,10 @@ export async function askInventory(context: Waiting, call: () => Promise<Invento
   const answer = await answerInTime(context, call, (inventory): Inventory => {
     if (inventory.answer === 'unknown') return cleaned(inventory, ['reason']);
     assertCounted(inventory);
-    const { hosts, limitedBy } = inventory;
+    const { hosts, limitedBy, free } = inventory;
     return {
       ...inventory,
+      free: free.map(cleanedCount),
       ...(hosts !== undefined && { hosts: hosts.map(cleanedHost) }),
       ...(limitedBy !== undefined && { limitedBy: limitedBy.map(cleanText) }),
     };
@@ -179,6 +180,14 @@ export async function askInventory(context: Waiting, call: () => Promise<Invento
   const problem = inventory.answer === 'unknown' ? inventory.reason : undefined;
   noteCall(context, 'inventory', sentAt, inventory.answer, problem);
   return inventory;
+}
+
+function cleanedCount({ obstacles, misfits, ...count }: FreeUnits): FreeUnits {
+  return {
+    ...count,
+    ...(obstacles !== undefined && { obstacles: obstacles.map(cleanText) }),
+    ...(misfits !== undefined && { misfits: misfits.map(cleanText) }),
+  };
 }
 
 function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answer: 'counted' }>): void {

@@ -18,7 +18,7 @@ interface Deps {
   catalog: Catalog;
   clock: Clock;
   log: Log;
-  alarms: Alarms;
+  alarms: Pick<Alarms, 'raise' | 'end'>;
   options: { callTimeoutMs: number };
   telemetry?: Telemetry;
 }
@@ -43,6 +43,7 @@ export class PlatformInventory {
   readonly #deps: Deps;
   /** Units that claims may take, including the taken ones. */
   #capacity: ReadonlyMap<string, number> = new Map();
+  #obstacles: ReadonlyMap<string, readonly string[]> = new Map();
   #countedAt: number | undefined;
   #isUnknown = false;
 
@@ -54,6 +55,11 @@ export class PlatformInventory {
   capacity(offerId: string, region: string): number | undefined {
     if (this.#deps.driver.inventory === undefined) return undefined;
     return this.#holds ? this.#capacity.get(`${offerId} ${region}`) : 0;
+  }
+
+  /** Why the last count has no free unit of an offer in a region, for each host. Empty if the driver does not say. */
+  obstacles(offerId: string, region: string): readonly string[] {
+    return this.#obstacles.get(`${offerId} ${region}`) ?? [];
   }
 
   /** The age of the last count. 0 if the driver does not count. Infinite if it has not counted yet. */
@@ -118,14 +124,18 @@ export class PlatformInventory {
     const taken = new Map<string, number>();
     for (const { offerId, region } of claims) add(taken, `${offerId} ${region}`, 1);
     const capacity = new Map<string, number>();
+    const why = new Map<string, readonly string[]>();
     const freeByOffer = new Map<string, number>();
-    for (const { offerId, datacenter, units } of free) {
+    for (const { offerId, datacenter, units, obstacles = [] } of free) {
       if (catalog.offers.get(offerId)?.platform === platform) add(freeByOffer, offerId, units);
       for (const [token, region] of catalog.regions)
-        if (region.datacenter === datacenter)
+        if (region.datacenter === datacenter) {
           capacity.set(`${offerId} ${token}`, units + (taken.get(`${offerId} ${token}`) ?? 0));
+          why.set(`${offerId} ${token}`, obstacles);
+        }
     }
     this.#capacity = capacity;
+    this.#obstacles = why;
     this.freeUnits = freeByOffer;
   }
 

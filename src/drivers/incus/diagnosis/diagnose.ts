@@ -1,5 +1,6 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import { diagnoseOfferSizes } from '../../kit/obstacles.ts';
 import { IncusApi } from '../api.ts';
 import { type Connection, IncusClient } from '../client.ts';
 import { IncusRefusal } from '../errors.ts';
@@ -203,9 +204,12 @@ async function* roomOf(
 ): AsyncGenerator<Diagnosis> {
   try {
     const reader = new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, now);
-    for (const { offerId, datacenter, units } of countFree(catalog, await reader.read(), options)) {
+    const free = countFree(catalog, await reader.read(), options);
+    yield* diagnoseOfferSizes({ answer: 'counted', free });
+    for (const { offerId, datacenter, units, obstacles = [], misfits } of free) {
+      if (misfits !== undefined) continue;
       const subject = `room for ${offerId} in ${datacenter}`;
-      const finding = `There is room for ${units} more.`;
+      const finding = `There is room for ${units} more${units > 0 ? '' : `: ${obstacles.join('; ')}`}.`;
       yield units > 0
         ? ok(subject, finding)
         : warning(

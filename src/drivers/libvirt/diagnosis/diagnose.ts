@@ -2,9 +2,12 @@ import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis } from '../../../ports/diagnosis.ts';
 import { sideBySide } from '../../kit/asking.ts';
 import type { DriverSetting } from '../../kit/driver-definition.ts';
+import { diagnoseOfferSizes } from '../../kit/obstacles.ts';
 import { openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';
+import { readHostView } from '../hosts/host-view.ts';
+import { countUnits, type HostAnswer } from '../hosts/inventory.ts';
 import { openLogin } from '../hosts/ssh-login.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import {
@@ -31,10 +34,30 @@ export async function* diagnose(
   try {
     yield* sideBySide(opened.map((each) => diagnoseHost({ ...each, config, catalog, clock })));
     yield* await diagnoseMachines(opened.map(({ host }) => host));
+    yield* await diagnoseRoom(opened, config, catalog);
   } finally {
     await Promise.all(hosts.map(({ login }) => login.close()));
   }
   yield* diagnoseOffers(config, catalog);
+}
+
+/** Reports offers that fit on no host. Hosts that do not answer have their own findings. */
+async function diagnoseRoom(
+  opened: readonly Pick<CheckedHost, 'host' | 'shell'>[],
+  config: LibvirtConfig,
+  catalog: Catalog,
+): Promise<Diagnosis[]> {
+  const answers = await Promise.all(
+    opened.map(async ({ host, shell }): Promise<HostAnswer> => {
+      try {
+        return { host: host.name, view: await readHostView(host, shell, config.gpu_types) };
+      } catch (error) {
+        if (error instanceof VirshError) return { host: host.name, unknown: error.message };
+        throw error;
+      }
+    }),
+  );
+  return diagnoseOfferSizes(countUnits(catalog, answers, [], config));
 }
 
 /** Skips checks that depend on a failed one: without libvirt, the pool cannot be checked. */

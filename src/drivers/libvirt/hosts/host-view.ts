@@ -79,7 +79,8 @@ function cordonOf(
 ): string | undefined {
   if (cordoned) return 'in the configuration';
   if (cordon !== undefined) return cordon;
-  return freeDiskGb < reserve.disk_gb ? `its pool has ${freeDiskGb.toFixed(1)} GB free` : undefined;
+  if (freeDiskGb >= reserve.disk_gb) return undefined;
+  return `its pool has ${freeDiskGb.toFixed(1)} GB free, less than reserve.disk_gb, ${reserve.disk_gb}`;
 }
 
 function sellableOf(hardware: Hardware, { reserve, overcommit }: HostOptions): Size {

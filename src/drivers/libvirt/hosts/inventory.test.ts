@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { diagnoseOfferSizes } from '../../kit/obstacles.ts';
 import { aCatalog } from '../catalog.fixture.ts';
-import { countUnits } from './inventory.ts';
+import { countUnits, type HostAnswer } from './inventory.ts';
 import { aClaim, aGpu, aHost } from './room.fixture.ts';
 
 const gpus = (...states: ('free' | 'claimed')[]) =>
@@ -50,6 +51,37 @@ describe('the inventory', () => {
     const big = countUnits(aCatalog({ host_group: 'big' }), answers);
     expect(big.answer === 'counted' && big.free.map((one) => one.units)).toEqual([4, 0, 0]);
   });
+
+  const small = aHost({ sellable: { vcpus: 16, memoryMb: 65_536, diskGb: 11.8 } });
+  const full = (ref: string | undefined) => aHost({ claims: [aClaim({ ref, vcpus: 16 })] });
+  const disk = 'kvm-1: it has 11 GB of free disk, but 50 are needed';
+  const cpus = 'kvm-1: it has 0 free vCPUs, but 4 are needed';
+  it.each<[string, HostAnswer[], string[], string[] | undefined]>([
+    ['no host has the size of', [{ host: 'kvm-1', view: small }], [disk], [disk]],
+    ['Berth’s own machines leave no room for', [{ host: 'kvm-1', view: full('berth-a') }], [cpus], undefined],
+    ['machines of others leave no room for', [{ host: 'kvm-1', view: full(undefined) }], [cpus], [cpus]],
+    [
+      'a silent host may fit',
+      [
+        { host: 'kvm-1', view: small },
+        { host: 'kvm-2', unknown: 'no route' },
+      ],
+      [disk, 'kvm-2: it does not answer'],
+      undefined,
+    ],
+  ])(
+    'says which limit on which host leaves no unit: %s the offer [libvirt-no-room]',
+    (_why, answers, obstacles, misfits) => {
+      const found = countUnits(aCatalog(), answers);
+      const offer = found.answer === 'counted' ? found.free[0] : undefined;
+      expect(offer).toMatchObject({ offerId: 'small', units: 0, obstacles });
+      expect(offer?.misfits).toEqual(misfits);
+      const broken = misfits === undefined ? [] : [{ verdict: 'broken', subject: 'offer small in fra' }];
+      expect(
+        diagnoseOfferSizes(found).filter(({ subject }) => subject === 'offer small in fra'),
+      ).toMatchObject(broken);
+    },
+  );
 
   it('is unknown if no host answers', () => {
     expect(countUnits(aCatalog(), [{ host: 'kvm-1', unknown: 'kvm-1: no route' }])).toEqual({

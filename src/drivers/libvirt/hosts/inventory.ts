@@ -5,9 +5,20 @@ import type {
   Inventory,
   ObservedHost,
 } from '../../../orchestrator/model/inventory.ts';
+import { listObstacles, withObstacles } from '../../kit/obstacles.ts';
 import type { Gpu } from '../gpus/gpus.ts';
 import { imageOf, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
-import { type Claim, countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './room.ts';
+import {
+  type Claim,
+  countedOn,
+  type HostView,
+  obstacleOf,
+  roomOf,
+  unitsOn,
+  type Wanted,
+  withCordons,
+  withoutMachines,
+} from './room.ts';
 
 /** A host's view, or why it is unknown. */
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
@@ -57,7 +68,8 @@ export function countUnits(
     return [...datacenters].map((datacenter) => {
       const wanted = toWanted(offer, config, datacenter, offer.storageGb);
       const units = views.reduce((sum, view) => sum + unitsOn(view, wanted), 0);
-      return { offerId: offer.id, datacenter, units };
+      const count = { offerId: offer.id, datacenter, units };
+      return units > 0 ? count : withReasons(count, wanted, views, answers);
     });
   });
   const hosts = answers.map((answer): ObservedHost => {
@@ -65,6 +77,32 @@ export function countUnits(
     return toHost(views.find(({ name }) => name === answer.host) ?? answer.view);
   });
   return { answer: 'counted', free, counted: views.flatMap(countedOn), hosts };
+}
+
+/** Adds why no host has room. A host that does not answer may have room for a machine when it is empty. */
+function withReasons(
+  count: FreeUnits,
+  wanted: Wanted,
+  views: readonly HostView[],
+  answers: readonly HostAnswer[],
+): FreeUnits {
+  const isHere = ({ group, datacenter }: HostView): boolean =>
+    group === wanted.group && datacenter === wanted.datacenter;
+  const here = views.filter(isHere);
+  const silent = answers.flatMap((one) =>
+    'unknown' in one ? { host: one.host, reason: 'it does not answer' } : [],
+  );
+  if (here.length === 0 && silent.length === 0)
+    return withObstacles(count, [`no host is in ${wanted.datacenter}, ${wanted.group}`], []);
+  const reasons = (hosts: readonly HostView[], machine: Wanted) =>
+    hosts.flatMap((host) => {
+      const reason = obstacleOf(host, machine);
+      return reason === undefined ? [] : { host: host.name, reason };
+    });
+  const empty = reasons(here.map(withoutMachines), { ...wanted, volumes: [] });
+  const isMisfit = silent.length === 0 && empty.length === here.length;
+  const obstacles = listObstacles([...reasons(here, wanted), ...silent]);
+  return withObstacles(count, obstacles, isMisfit ? listObstacles(empty) : []);
 }
 
 function toHost(view: HostView): ObservedHost {

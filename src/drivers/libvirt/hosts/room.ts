@@ -103,6 +103,20 @@ export function withCordons(hosts: readonly HostView[], avoid: readonly string[]
   );
 }
 
+/** The host as it would be without Berth's machines. */
+export function withoutMachines(host: HostView): HostView {
+  const claims = host.claims.filter(({ ref }) => ref === undefined);
+  if (claims.length === host.claims.length) return host;
+  const held = new Set(
+    host.claims.flatMap(({ ref, pciFunctions }) => (ref === undefined ? [] : pciFunctions)),
+  );
+  const gpus = host.gpus.map((gpu): Gpu => {
+    const isHeld = gpu.functions.some(({ address }) => held.has(address)) || gpu.state === 'dirty';
+    return isHeld ? { ...gpu, state: 'free' } : gpu;
+  });
+  return { ...host, claims, gpus, cordon: undefined, addresses: undefined };
+}
+
 /** The machines of Berth whose resources are taken. */
 export const countedOn = ({ claims }: HostView): OwnerRef[] =>
   claims.flatMap(({ ref, state }) => (ref === undefined || state === 'released' ? [] : [ref]));

@@ -133,7 +133,8 @@ function whyUnavailable(
     text: found.reason === 'cordoned' ? describeCordon(found.cordon) : texts[found.reason],
   });
   const { region } = row;
-  return [...findObstacles(stock, { offer, region }).map(tell), ...noneLeft(row)];
+  const obstacles = stock.platform.obstacles(offer, region);
+  return [...findObstacles(stock, { offer, region }).map(tell), ...noneLeft(row, obstacles)];
 }
 
 function describeCordon({ kind, name, since, until, isMaintenance, reason, by }: CordonRecord): string {
@@ -143,13 +144,10 @@ function describeCordon({ kind, name, since, until, isMaintenance, reason, by }:
   return `The ${kind} ${name} is ${what} by ${by} since ${toTime(since)}${end}${why}.`;
 }
 
-function noneLeft({
-  units,
-  platform_units: room,
-  claimed,
-  failed,
-  without_row: others,
-}: Counted): Unavailable {
+function noneLeft(
+  { units, platform_units: room, claimed, failed, without_row: others }: Counted,
+  obstacles: readonly string[],
+): Unavailable {
   if (units === 0 && claimed === 0)
     return [{ reason: 'sold_out', text: 'The catalog lists no units in this region.' }];
   const ofCatalog = units - others;
@@ -163,7 +161,7 @@ function noneLeft({
   if (claimed >= ofCatalog)
     return [{ reason: 'sold_out', text: `Used of the ${units} in the catalog: ${taken}.` }];
   if (room !== null && claimed >= room) {
-    const text = `The platform has room for ${room} units; ${claimed} are used${failed > 0 ? ` (${failed} by instances that failed)` : ''}. The catalog has ${units}.`;
+    const text = `The platform has room for ${room} units; ${claimed} are used${failed > 0 ? ` (${failed} by instances that failed)` : ''}. The catalog has ${units}.${obstacles.length === 0 ? '' : ` On each host: ${obstacles.join('; ')}.`}`;
     return [{ reason: 'platform_full', text }];
   }
   return [];
@@ -191,6 +189,7 @@ export async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterabl
     isOpen: (platform) => !down.has(platform),
     unclaimedUnits: () => 0,
     platformUnits: () => undefined,
+    obstacles: () => [],
     isCountPartial: () => false,
     areStorageClaimsComplete: () => true,
     unclaimedStorageGb: () => 0,
