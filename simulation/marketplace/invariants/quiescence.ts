@@ -103,7 +103,7 @@ function volumeRests(
   { plain: { volumes } }: SimulatedProvider,
   machineOf: (deploymentId: string) => string,
 ): void {
-  const { id, status, action, sizeGb } = record;
+  const { id, status, action, sizeGb, providerSizeGb } = record;
   const words = [id, record.providerVolumeId ?? id];
   hold('I24', action === null, () => `${id} has a ${action?.kind} under way`, words);
   hold('I24', status !== 'creating' && status !== 'deleting', () => `${id} is ${status} still`, words);
@@ -116,7 +116,7 @@ function volumeRests(
   if (status === 'error' && mine.length === 0) return;
   const [only] = mine;
   hold('I15', mine.length === 1, () => `${id} is ${status}, and there are ${mine.length}`, words);
-  const isSized = status === 'error' || only?.size_gb === sizeGb;
+  const isSized = status === 'error' || only?.size_gb === (providerSizeGb ?? sizeGb);
   hold('I15', isSized, () => `${id} has ${sizeGb} GB, and truly ${only?.size_gb}`, words);
   const told = attachments.map(({ deploymentId, state }) => `${state} ${machineOf(deploymentId)}`).sort();
   const truth = (only?.attached_instance_ids ?? []).map((machine) => `attached ${machine}`).sort();

@@ -37,7 +37,10 @@ export const volumeSchema = z
     teamId: z.string(),
     providerId: z.string(),
     region: z.string(),
-    sizeInGb: z.number(),
+    sizeInGb: z.number().meta({
+      description:
+        'The size that was last asked for, as far as the provider shows it. It is billed, even if the provider shows a larger one.',
+    }),
     usedCapacityBytes: z.number().optional().meta({
       description:
         'At most 15 minutes old. Omitted where the provider does not report it: only providers with `extras.berth.volume_usage` do, since the contract has no such field.',
@@ -50,6 +53,10 @@ export const volumeSchema = z
     originalHourlyRate: usdPerHourSchema.meta({ description: 'Before discount.' }),
     lastPriceUpdate: timestampSchema,
     createdAt: timestampSchema,
+    startedAt: timestampSchema.optional().meta({
+      description:
+        'When billing began: when the provider first showed the volume as available, some seconds after createdAt. Omitted until then.',
+    }),
     lastAttachedAt: timestampSchema.optional().meta({ description: 'Omitted until it happens.' }),
     lastDetachedAt: timestampSchema.optional().meta({ description: 'Omitted until it happens.' }),
     extras: z.record(z.string(), z.unknown()),

@@ -144,6 +144,11 @@ export class Metrics extends ServerMetrics {
       () => read.deployments.countUnproved(),
     );
     addCounts(
+      'berth_marketplace_volumes_of_other_size',
+      'Volumes whose provider shows another size than was asked for. Their users see and pay the size that was asked for.',
+      () => read.volumes.countOfOtherSize(),
+    );
+    addCounts(
       'berth_marketplace_losses_held',
       'Deployments and volumes that their provider answers 404 for and that are held: `berth marketplace losses accept` ends them.',
       () => read.losses.countHeld(),

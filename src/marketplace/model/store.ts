@@ -152,6 +152,8 @@ export interface VolumeReader {
   newToSync(providerId: string): Promise<string[]>;
   /** The number of volumes that are not deleted, for each provider that has any. */
   countByProvider(): Promise<{ providerId: string; count: number }[]>;
+  /** The number of volumes whose provider shows another size than `sizeGb`, for each provider that has any. */
+  countOfOtherSize(): Promise<{ providerId: string; count: number }[]>;
   /** Attachments of a volume or of a deployment, by internal id. */
   attachmentsOf(subject: { volumeId?: string; deploymentId?: string }): Promise<AttachmentRecord[]>;
 }

@@ -30,7 +30,12 @@ export interface VolumeRecord {
   region: string;
   cloudId: string | null;
   type: string | null;
+  /** The size that was last asked for and then seen at the provider. It is shown and billed. */
   sizeGb: number;
+  /** The size of a resize that was given up: the provider may still carry it out. Null: none. */
+  resizeGivenUpGb: number | null;
+  /** The size that the provider shows, if it differs from `sizeGb`. */
+  providerSizeGb: number | null;
   status: VolumeStatus;
   /** The standard rate of this size, and the locked-in rate. */
   originalRateMicroUsd: number;

@@ -44,7 +44,7 @@ export function mayBeInStock(
 /** Whether a provider reports how much of its volumes is used. */
 export function reportsVolumeUsage({ catalog }: Pick<Provider, 'catalog'>): boolean {
   return [...catalog.offers.values()].some(
-    ({ extras }) => berthExtrasSchema.safeParse(extras['berth']).data?.volume_usage === true,
+    ({ extras }) => berthAnswerSchema.safeParse(extras['berth']).data?.volume_usage === true,
   );
 }
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { discount } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
+import { toTimestamp } from '../contract/values.ts';
 import { volumeSchema } from '../contract/volume.ts';
 import { withAttempt } from '../model/intent.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
@@ -71,6 +72,7 @@ describe('a create', () => {
       { state: 'stored', rateMicroUsdPerHour: 8_800, startedAt: record?.startedAt, endedAt: null },
     ]);
     expect(record?.startedAt).toBeGreaterThan(record?.createdAt ?? 0);
+    expect(volume.startedAt).toBe(toTimestamp(record?.startedAt ?? 0));
   });
 
   it('is counted and billed from the same moment, although the clock advances in between', async () => {

@@ -132,6 +132,8 @@ async function insert(
     cloudId,
     type: profile.type ?? null,
     sizeGb,
+    resizeGivenUpGb: null,
+    providerSizeGb: null,
     status: 'creating',
     ...price,
     totalCostMicroUsd: 0,

@@ -93,24 +93,36 @@ it('begins one of two concurrent resizes where the balance covers one', async ()
   expect(answers.toSorted()).toEqual(['accepted', 'insufficient_balance']);
 });
 
-it('does not bill a size above the limit of the provider, and logs it once [volume-size-not-believed]', async () => {
+it('shows and bills a volume as it was last asked for, and tells operators of another size [volume-size-not-believed]', async () => {
   const { volumeId } = await world.settle(create());
+  const { read } = world.deps.store;
   const plain = world.plain('a');
   const show = async (sizeGb: number) => {
     plain.setVolume(plain.volumes[0]?.id ?? '', { size_gb: sizeGb });
     for (let round = 0; round < 2; round++) await world.settle(world.sync('a'));
-    const record = await world.deps.store.read.volumes.byVolumeId(volumeId);
-    return [record?.sizeGb, record?.rateMicroUsd];
+    const record = await read.volumes.byVolumeId(volumeId);
+    const [others] = await read.volumes.countOfOtherSize();
+    return [record?.sizeGb, (record?.rateMicroUsd ?? 0) / HOUR_OF_100_GB, others?.count ?? 0];
   };
-  const inBytes = 100 * 1024 ** 3;
-  expect(await show(inBytes)).toEqual([100, HOUR_OF_100_GB]);
-  const ignored = () => world.logged.filter(({ message }) => message.includes('is ignored'));
-  const reason = `its size of ${inBytes} GB is above the limit of 10000 GB: it is ignored`;
-  expect(ignored()).toMatchObject([{ level: 'warn', fields: { volume: volumeId, reason } }]);
-  expect(await show(10_000)).toEqual([10_000, 100 * HOUR_OF_100_GB]);
-  // After a credible size, the next bad one is logged again.
-  await show(inBytes);
-  expect(ignored()).toHaveLength(2);
+  const grow = (sizeInGb: number) => world.codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb }));
+  expect(await show(10_000)).toEqual([100, 1, 1]);
+  expect(await show(50)).toEqual([100, 1, 1]);
+  expect(await show(100 * 1024 ** 3)).toEqual([100, 1, 1]);
+  const logged = world.logged.filter(({ message }) => message.includes('shows another size of a volume'));
+  expect(logged.map(({ fields }) => [fields['volume'], fields['providerSizeGb']])).toEqual(
+    [10_000, 50, 100 * 1024 ** 3].map((size) => [volumeId, size]),
+  );
+  expect(await show(100)).toEqual([100, 1, 0]);
+  // A resize that is given up may take effect later.
+  plain.faults.plan = (method) => (method === 'resizeVolume' ? 'lose' : 'none');
+  expect(await grow(200)).toBe('PROVIDER_SLOW');
+  expect(await show(150)).toEqual([150, 1.5, 0]);
+  await world.clock.advance(world.deps.options.polling.actionMs);
+  expect(await show(150)).toEqual([150, 1.5, 0]);
+  expect(await show(10_000)).toEqual([200, 2, 1]);
+  // What the provider has already needs no call.
+  expect(await grow(300)).toBe('done');
+  expect([await show(10_000), plain.faults.countOf('resizeVolume')]).toEqual([[300, 3, 1], 1]);
 });
 
 it('does not treat a size above the limit as the end of a resize', async () => {

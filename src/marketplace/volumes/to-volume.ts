@@ -36,7 +36,7 @@ export function toVolume(
 ): Volume {
   const volumeProvider = volumeProviderOf(providers, record.providerId);
   const virtualIp = volumeProvider?.profile.regions[record.region]?.virtual_ip;
-  const { lastAttachedAt, lastDetachedAt, usage } = record;
+  const { startedAt, lastAttachedAt, lastDetachedAt, usage } = record;
   return {
     id: record.id,
     volumeId: record.volumeId,
@@ -56,6 +56,7 @@ export function toVolume(
     originalHourlyRate: usdFromMicroUsd(record.originalRateMicroUsd),
     lastPriceUpdate: toTimestamp(record.lastPriceUpdateAt),
     createdAt: toTimestamp(record.createdAt),
+    ...(startedAt !== null && { startedAt: toTimestamp(startedAt) }),
     ...(lastAttachedAt !== null && { lastAttachedAt: toTimestamp(lastAttachedAt) }),
     ...(lastDetachedAt !== null && { lastDetachedAt: toTimestamp(lastDetachedAt) }),
     extras: toExtras(record, volumeProvider),

@@ -106,6 +106,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await volumes.toSync(providerId);
     await volumes.newToSync(providerId);
     await volumes.countByProvider();
+    await volumes.countOfOtherSize();
   },
   'what a provider has lost': async ({ losses }) => {
     await losses.bySubject('dep-1');

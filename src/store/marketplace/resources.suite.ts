@@ -281,9 +281,13 @@ export function describeResources(storeOf: () => Store): void {
     it('are counted by provider until they are deleted', async () => {
       await write(async (tx) => {
         await tx.volumes.insert(volume());
-        await tx.volumes.insert(volume({ id: 'gone', status: 'deleted' }));
+        await tx.volumes.insert(volume({ id: 'gone', status: 'deleted', providerSizeGb: 50 }));
+        await tx.volumes.insert(
+          volume({ id: 'larger', volumeId: 'larger', providerId: 'other', providerSizeGb: 120 }),
+        );
       });
-      expect(await store.read.volumes.countByProvider()).toEqual([{ providerId, count: 1 }]);
+      expect(await store.read.volumes.countOfOtherSize()).toEqual([{ providerId: 'other', count: 1 }]);
+      expect(await store.read.volumes.countByProvider()).toContainEqual({ providerId, count: 1 });
     });
 
     it('are listed in pages, newest first, and synced while there is something to do', async () => {

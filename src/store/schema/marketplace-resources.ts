@@ -135,6 +135,8 @@ export function resourceTables(
       requestId: text('request_id'),
       refusal: json('refusal').$type<Refusal>(),
       usage: json('usage').$type<VolumeUsage>(),
+      resizeGivenUpGb: double('resize_given_up_gb'),
+      providerSizeGb: double('provider_size_gb'),
     },
     (t) => [
       index('volumes_to_tend')

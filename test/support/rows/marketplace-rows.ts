@@ -196,6 +196,8 @@ export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
     cloudId: null,
     type: null,
     sizeGb: 100,
+    resizeGivenUpGb: null,
+    providerSizeGb: null,
     status: 'available',
     originalRateMicroUsd: 10_000,
     rateMicroUsd: 10_000,

@@ -100,7 +100,7 @@ const readRoute = createRoute({
   operationId: 'getVolume',
   summary: 'A volume with fresh usage data',
   description:
-    'The size is the billed size; `usedCapacityBytes` is the value that the provider reported in the last 15 minutes, if any.',
+    'The size is the billed size, and billing began at `startedAt`; `usedCapacityBytes` is the value that the provider reported in the last 15 minutes, if any.',
   request: { params: oneVolume },
   responses: errors.replies(200, 'The volume.', volumeSchema, ofTeams),
 });

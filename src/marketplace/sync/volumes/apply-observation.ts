@@ -2,10 +2,9 @@ import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling, startBilling } from '../../ledger/bill.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
 import type { Transaction } from '../../model/store.ts';
-import type { VolumeIntent, VolumeRecord } from '../../model/volume-record.ts';
+import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
-import { hasTimedOut, intentAfter, ofAttachments } from '../../volumes/intents.ts';
-import { sizeLimits } from '../../volumes/limits.ts';
+import { intentAfter, ofAttachments } from '../../volumes/intents.ts';
 import { newPrice } from '../../volumes/locations.ts';
 import { writeAttachment } from '../../volumes/release.ts';
 import {
@@ -17,6 +16,7 @@ import {
   type VolumeSnapshot,
   writeVolume,
 } from '../../volumes/snapshot.ts';
+import { sizesAfter } from './sizes.ts';
 import type { VolumeContext } from './step.ts';
 
 /** A volume as the provider showed it. */
@@ -35,55 +35,41 @@ export interface VolumeObservation {
 export async function applyVolumeObservation(
   context: VolumeContext,
   snapshot: VolumeSnapshot,
-  shown: VolumeObservation,
+  observation: VolumeObservation,
   begunAt: number,
 ): Promise<void> {
-  const observation = { ...shown, volume: withCredibleSize(context, snapshot.record, shown.volume) };
   const found = await unknownHolders(context, snapshot, observation.volume);
   const now = context.clock.now();
-  await context.store.transact(async (tx) => {
+  const providerSizeGb = await context.store.transact(async (tx) => {
     const locked = await lockSnapshot(tx, {
       ...snapshot,
       attachments: [...snapshot.attachments, ...found].sort(byDeployment),
     });
-    if (locked === null || !acceptsObservation(locked)) return;
+    if (locked === null || !acceptsObservation(locked)) return null;
     const attachments = locked.attachments.map((before) => ({
       before,
       isKnown: snapshot.attachments.some(({ deployment }) => deployment.id === before.deployment.id),
       after: attachmentAfter(before, observation),
     }));
-    const change = await withPrice(
-      context,
-      tx,
-      locked,
-      volumeChange(context, locked, attachments, observation, now),
-      now,
-    );
-    if (Object.keys(change).length === 0) return tx.volumes.recordObservation(snapshot.record.id, begunAt);
+    const unpriced = volumeChange(context, locked, attachments, observation, now);
+    const change = await withPrice(context, tx, locked, unpriced, now);
+    if (Object.keys(change).length === 0) {
+      await tx.volumes.recordObservation(snapshot.record.id, begunAt);
+      return null;
+    }
     await writeVolume(tx, locked.record, { ...change, observedAt: begunAt });
     for (const { before, isKnown, after } of attachments)
       if (after !== before.state || !isKnown)
         await writeAttachment(tx, locked.record, before.deployment, after);
     if (change.startedAt !== undefined || change.sizeGb !== undefined)
       await bill(context, tx, { ...locked.record, ...change }, now);
+    return change.providerSizeGb ?? null;
   });
-}
-
-/** Replaces a size above the provider's limit by the known one, unless it is the known or the requested size. */
-function withCredibleSize(
-  { health, volumeProvider }: VolumeContext,
-  record: VolumeRecord,
-  volume: ProviderVolume,
-): ProviderVolume {
-  const { maxGb } = sizeLimits(volumeProvider, record.region);
-  const limitGb = Math.max(record.sizeGb, record.action?.toSizeGb ?? 0, maxGb);
-  if (volume.size_gb <= limitGb) {
-    health.forget(record.id);
-    return volume;
-  }
-  const reason = `its size of ${volume.size_gb} GB is above the limit of ${limitGb} GB: it is ignored`;
-  health.ignored(record, reason);
-  return { ...volume, size_gb: record.sizeGb };
+  if (providerSizeGb !== null)
+    context.log.warn(
+      { ...logNames(snapshot.record), provider: context.provider.id, providerSizeGb },
+      'the provider shows another size of a volume than was asked for: its user sees and pays the size that was asked for; ask the provider why',
+    );
 }
 
 function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
@@ -142,7 +128,7 @@ function attachmentAfter(
 }
 
 function volumeChange(
-  { options }: VolumeContext,
+  context: VolumeContext,
   { record }: VolumeSnapshot,
   attachments: readonly AttachmentChange[],
   { volume: observed, isAccepted }: VolumeObservation,
@@ -167,18 +153,13 @@ function volumeChange(
     return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };
   }
   const status = left.length > 0 ? 'attached' : 'available';
-  const resize = record.action?.kind === 'resize' ? record.action : null;
-  const isResized = resize !== null && observed.size_gb >= (resize.toSizeGb ?? 0);
-  // A larger size that shows after the timeout is still applied.
-  const isResizeOver = isResized || (resize !== null && hasTimedOut(resize, now, options));
-  const sizeGb = Math.max(record.sizeGb, observed.size_gb);
+  const { change, isResizeOver } = sizesAfter(context, record, observed.size_gb, now);
   return {
     ...moved,
     ...(status !== record.status && { status }),
     ...(record.startedAt === null && { startedAt: now }),
     ...changed(record, after(isResizeOver ? [...ofAttachments, 'resize'] : ofAttachments)),
-    ...(isResized && resize.name !== undefined && { name: resize.name }),
-    ...(sizeGb > record.sizeGb && { sizeGb }),
+    ...change,
   };
 }
 

@@ -12,6 +12,7 @@ import { syncCreation } from './creation.ts';
 import { proveDeletion, startDeletion } from './deletion.ts';
 import { endBillOfFailed } from './failed.ts';
 import { getKnownVolume, observe } from './observe.ts';
+import { credibleGb } from './sizes.ts';
 import { beginAttempt, refuse, type Shown, settleError, type VolumeContext } from './step.ts';
 
 /** Pauses between two syncs of a volume: while a request waits, while it changes, while it is broken, and at rest. */
@@ -98,13 +99,18 @@ function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
   );
 }
 
-/** Sends a resize once. Returns the volume as the provider then shows it. @throws {ProviderError} */
+/**
+ * Sends a resize once, unless the provider shows that size already. Returns the volume as the provider then shows it.
+ * @throws {ProviderError}
+ */
 async function sendResize(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
-  const { providerVolumeId, action } = snapshot.record;
+  const { providerVolumeId, providerSizeGb, action } = snapshot.record;
+  const toSizeGb = action?.toSizeGb ?? 0;
+  if (credibleGb(context, snapshot.record, providerSizeGb ?? 0) >= toSizeGb) return null;
   const sent = await beginAttempt(context, snapshot);
   if (sent === null || providerVolumeId === null) return null;
   const { client } = context.provider;
-  const resizing = client.resizeVolume(providerVolumeId, action?.toSizeGb ?? 0, context.call);
+  const resizing = client.resizeVolume(providerVolumeId, toSizeGb, context.call);
   const volume = await orProviderError(resizing);
   if (!(volume instanceof ProviderError)) return { snapshot: sent, volume, isAccepted: true };
   await settleError(context, sent, volume);

@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, inArray, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../../marketplace/model/store.ts';
 import type {
   AttachmentRecord,
@@ -58,6 +58,13 @@ export function volumeReader(connection: Connection): VolumeReader {
   const { db, volumes, locking } = connection;
   const find = (condition: SQL): Promise<VolumeRecord | null> =>
     firstOf(locking.rows(db.select().from(volumes).where(condition)));
+  const countLive = async (...conditions: SQL[]) =>
+    db
+      .select({ providerId: volumes.providerId, count: count() })
+      .from(volumes)
+      .where(and(isLive(volumes), ...conditions))
+      .groupBy(volumes.providerId)
+      .orderBy(asc(volumes.providerId));
   return {
     byId: (id) => firstOf(volumeById(connection, { id })),
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
@@ -79,13 +86,8 @@ export function volumeReader(connection: Connection): VolumeReader {
     },
     toSync: async (provider) => (await volumesToSync(connection, { provider })).map(({ id }) => id),
     newToSync: async (provider) => (await newVolumesToSync(connection, { provider })).map(({ id }) => id),
-    countByProvider: async () =>
-      db
-        .select({ providerId: volumes.providerId, count: count() })
-        .from(volumes)
-        .where(isLive(volumes))
-        .groupBy(volumes.providerId)
-        .orderBy(asc(volumes.providerId)),
+    countByProvider: () => countLive(),
+    countOfOtherSize: () => countLive(isNotNull(volumes.providerSizeGb)),
     attachmentsOf: (wanted) => attachmentsOf(connection, wanted),
   };
 }
