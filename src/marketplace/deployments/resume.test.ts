@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { readDeployment as showToOperators } from '../operate/views/deployments.ts';
 import {
   caller,
   deploy,
@@ -116,12 +117,20 @@ it('awaits a start whose answer was lost, and asks only once', async () => {
   expect(starts()).toBe(1);
 });
 
-it('a start that takes longer than a request waits is a 504, and stays pending [resume-timeout]', async () => {
+it('a start that takes longer than a request waits is a 504, and operators see it until it is given up [resume-timeout]', async () => {
   await market.close();
-  market = await openMarket({ startMs: 60_000 });
+  market = await openMarket({ startMs: 2 * HOUR });
+  const warn = vi.spyOn(market.deps.log, 'warn');
   await deployStopped(market);
   expect(await resume()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
   expect(await read(market)).toMatchObject({ status: 'stopped', action: { kind: 'resume', attempt: 1 } });
   expect(await resume()).toMatchObject({ status: 409 });
   expect(starts()).toBe(1);
+  const { action } = (await showToOperators(market.deps.store.read, 'dep-1', market.clock.now())) ?? {};
+  expect(action).toMatch(/^resume since .+, accepted by the provider$/);
+  await market.clock.advance(HOUR / 4);
+  expect(await read(market)).toMatchObject({ status: 'stopped', action: null });
+  expect(warn.mock.calls).toMatchObject([
+    [{ action: 'resume' }, expect.stringContaining('accepted a start')],
+  ]);
 });

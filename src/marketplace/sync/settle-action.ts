@@ -28,8 +28,10 @@ export async function settleAction(
   if (!isTooOld && isRestarting === null) return;
   if (isTooOld)
     log.warn(
-      { ...logNames(record), provider: record.providerId, action: action.kind, ageMs },
-      'the provider did not show a change in time: it is given up',
+      { ...logNames(record), provider: record.providerId, action: action.kind, answer: action.answer, ageMs },
+      action.kind === 'resume' && action.answer === 'accepted'
+        ? 'the provider accepted a start, and the machine does not run: it stays stopped and can be started again; ask the provider whether it has room'
+        : 'the provider did not show a change in time: it is given up',
     );
   const checkedAt = clock.now();
   await context.store.transact(async (tx) => {

@@ -51,7 +51,7 @@ const resumeRoute = createRoute({
   operationId: 'resumeDeployment',
   summary: 'Start a stopped deployment',
   description:
-    'Disk and address stay the same. 503: no hardware is free now; the disk is intact and the deployment stays stopped.',
+    'Disk and address stay the same. 503: no hardware is free now; the disk is intact and the deployment stays stopped. 504: the provider accepted the start, and the machine does not run yet. If the provider finds no room, the deployment stays stopped, and changes are 409 until the start is given up after a quarter of an hour.',
   responses: errors.replies(200, 'It runs.', deploymentSchema, failures),
 });
 

@@ -61,7 +61,7 @@ const deploymentDetailSchema = deploymentRowSchema
     request_id: text,
     endpoint: text,
     failure_details: text,
-    action: text.meta({ description: 'Change in progress.' }),
+    action: text.meta({ description: 'Change in progress, and whether the provider accepted it.' }),
     suspicion: text.meta({ description: 'State shown by the provider and not confirmed yet.' }),
     ssh: text,
     cleanup: z.string(),
@@ -129,7 +129,7 @@ export async function readDeployment(
   const record = await read.deployments.byId(id);
   if (record === null) return null;
   const costOf = await costsOf(read, [record], now);
-  const { loginUser, ipAddress, sshPort, gpuCount, gpuModel, action } = record;
+  const { loginUser, ipAddress, sshPort, gpuCount, gpuModel } = record;
   return {
     ...toDeploymentRow(record),
     provider_name: record.providerName,
@@ -140,7 +140,7 @@ export async function readDeployment(
     request_id: record.launch.requestId ?? null,
     endpoint: ipAddress === null ? null : `${loginUser}@${ipAddress}:${sshPort}`,
     failure_details: record.failureDetails,
-    action: action === null ? null : `${action.kind} since ${toTime(action.since)}`,
+    action: describeAction(record),
     suspicion: describeSuspicion(record),
     ssh: describeProof(record),
     cleanup: record.cleanup,
@@ -150,6 +150,12 @@ export async function readDeployment(
     ended_at: toTime(record.stoppedAt),
     cost_usd: usdFromMicroUsd(costOf(record)),
   };
+}
+
+function describeAction({ action }: DeploymentRecord): string | null {
+  if (action === null) return null;
+  const accepted = action.answer === 'accepted' ? ', accepted by the provider' : '';
+  return `${action.kind} since ${toTime(action.since)}${accepted}`;
 }
 
 function describeSuspicion({ suspicion }: DeploymentRecord): string | null {
