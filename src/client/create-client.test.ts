@@ -119,18 +119,29 @@ describe('answers [client-answers]', () => {
     expect(await read(client)).toEqual(instance);
   });
 
-  it('to a create keep its id whatever else they have, for the caller to judge [create-id-kept]', async () => {
-    const bodies = [
+  it.each([
+    [
+      'fields that cannot be read',
       { id: 'i-7', status: 'NEW', created_at: 0, region: 'eu' },
-      { id: 'i\0', name: 7 },
-      { id: 7 },
-    ];
-    const client = clientOf('http://provider.internal/v1', { fetch: () => Response.json(bodies.shift()) });
-    expect(await write(client)).toEqual({ id: 'i-7', region: 'eu' });
-    const volume = { name: 'data', size_gb: 1, region: 'eu' };
-    expect(await client.createVolume(volume, 'vol-1')).toEqual({ id: 'i\0' });
-    expect(await write(client)).toEqual({ id: '' });
-  });
+      { id: 'i-7', region: 'eu' },
+    ],
+    ['an id that cannot be used', { id: 'i\0', name: 7 }, { id: 'i\0' }],
+    ['an id that is no text', { id: 7 }, { id: '' }],
+    [
+      'another status and type',
+      { id: 'i-7' },
+      { id: 'i-7' },
+      { status: 202, headers: { 'content-type': 'text/plain' } },
+    ],
+    ['an error', { id: 'i-7', error: { code: 'slow', message: '' } }, { id: 'i-7' }],
+  ])(
+    'to a create keep its id with %s, for the caller to judge [create-id-kept]',
+    async (_, body, read, init = {}) => {
+      const client = clientOf('http://provider.internal/v1', { fetch: () => Response.json(body, init) });
+      expect(await write(client)).toEqual(read);
+      expect(await client.createVolume({ name: 'data', size_gb: 1, region: 'eu' }, 'vol-1')).toEqual(read);
+    },
+  );
 
   it.each([
     ['an unknown status', { ...instanceAnswer, status: 'REBOOTING' }, 'status: '],
@@ -149,7 +160,7 @@ describe('answers [client-answers]', () => {
 
   it.each([
     ['HTML', { 'Content-Type': 'text/html' }, '<html>'],
-    ['JSON under another type', { 'Content-Type': 'text/plain' }, JSON.stringify(instanceAnswer)],
+    ['JSON under another type', { 'Content-Type': 'text/plain' }, '{"instances":[]}'],
     ['half of a JSON', { 'Content-Type': 'application/json' }, JSON.stringify(instanceAnswer).slice(0, 40)],
     ['bytes that are no text', { 'Content-Type': 'application/json' }, Buffer.from([0x22, 0xff, 0x22])],
     ['nothing', { 'Content-Type': 'application/json' }, ''],

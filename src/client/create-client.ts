@@ -18,7 +18,7 @@ import { Caller } from './caller.ts';
 import { type Credential, createBearerSource, type Token } from './credential.ts';
 import { elementsOf, type OnProblem, type ReadAnswer, readAs, readOne } from './elements.ts';
 import { type MarkedInstance, type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
-import { etagOf, hasMark, markOf, readNothing } from './receive.ts';
+import { etagOf, hasMark, markOf, readCreated, readNothing } from './receive.ts';
 import { createFetchTransport, createWireTransport, type Fetch } from './transport.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -113,7 +113,7 @@ function instancesOf(
     createInstance: (body, idempotencyKey, options) =>
       caller.call(
         { method: 'POST', path: ['instances'], body, idempotencyKey },
-        readAs(identifiedInstanceSchema),
+        readAs(identifiedInstanceSchema, readCreated),
         options,
       ),
     getInstance: (id, region, options) =>
@@ -154,7 +154,7 @@ function volumesOf(
     createVolume: (body, idempotencyKey, options) =>
       caller.call(
         { method: 'POST', path: ['volumes'], body, idempotencyKey },
-        readAs(identifiedVolumeSchema),
+        readAs(identifiedVolumeSchema, readCreated),
         options,
       ),
     getVolume: (id, options) => caller.call({ method: 'GET', path: ['volumes', id] }, readOf(id), options),

@@ -10,9 +10,9 @@ export type OnProblem = (problem: { call: string; message: string }) => void;
 export type ReadAnswer<T> = (call: Call, answer: Answer) => T;
 
 /** Reads an answer that matches `schema`. Fields that the schema does not name are removed. */
-export function readAs<S extends z.ZodType>(schema: S): ReadAnswer<z.infer<S>> {
+export function readAs<S extends z.ZodType>(schema: S, parse = readJson): ReadAnswer<z.infer<S>> {
   return (call, answer) => {
-    const result = schema.safeParse(readJson(call, answer));
+    const result = schema.safeParse(parse(call, answer));
     if (!result.success) throw invalidAnswer(call, answer.status, firstIssue(result.error));
     return result.data;
   };

@@ -58,6 +58,17 @@ export function readJson(call: Call, answer: Answer): unknown {
   return value;
 }
 
+/**
+ * The JSON of the answer to a create. Any 2xx that has an id is kept, since what it names may cost money.
+ * @throws {ProviderError} for every other answer
+ */
+export function readCreated(call: Call, answer: Answer): unknown {
+  const isSuccess = answer.status >= 200 && answer.status < 300;
+  const value = isSuccess ? parseJson(utf8.decode(answer.bytes)) : undefined;
+  const hasId = typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string';
+  return hasId ? value : readJson(call, answer);
+}
+
 /** A success whose body is ignored (O: 204). @throws {ProviderError} for every other answer */
 export function readNothing(call: Call, answer: Answer): void {
   if (answer.status !== 204 && answer.status !== 200) throw unsuccessful(call, answer);
