@@ -119,7 +119,7 @@ describe('answers [client-answers]', () => {
     expect(await read(client)).toEqual(instance);
   });
 
-  it.each([
+  it.each<[string, object, object, ResponseInit?]>([
     [
       'fields that cannot be read',
       { id: 'i-7', status: 'NEW', created_at: 0, region: 'eu' },
