@@ -335,14 +335,18 @@ export function describeInstances(storeOf: () => Store): void {
       expect((await read(2)).map(({ instanceId }) => instanceId)).toEqual(['pruned']);
     });
 
-    it('is pruned from its oldest event on', async () => {
+    it('has its newest event replaced, and is pruned from its oldest on', async () => {
       for (const at of [now, now + 1, now + 2])
         await store.transact((tx) => tx.history.step({ ...toStep('a'), at }, 'row'));
       const prune = (before: number) => store.transact((tx) => tx.history.pruneOldest(before, 2));
       expect(await prune(now)).toBe(0);
       expect(await prune(now + 3)).toBe(2);
       expect((await store.read.history.of('a')).map(({ at }) => at)).toEqual([now + 2]);
-      expect(await prune(now + 3)).toBe(1);
+      const calls = [{ call: 'destroy', outcome: 'conflict', tookMs: 1 }];
+      const later = { ...toStep('a'), at: now + 9, attempt: 7, calls };
+      await store.transact((tx) => tx.history.step(later, 'replacement'));
+      expect(await store.read.history.newest('a', 2)).toMatchObject([{ at: now + 9, attempt: 7, calls }]);
+      expect(await prune(now + 10)).toBe(1);
     });
   });
 }
