@@ -5,7 +5,7 @@ type SliceOptions = Pick<MarketplaceOptions['billing'], 'sliceMs'>;
 
 const HOUR_MS = 3_600_000;
 /** A little less than the interval of the billing job, so that the next round finds the row due. */
-export const NEXT_ROUND_MS = 29_000;
+const NEXT_ROUND_MS = 29_000;
 
 /**
  * The next multiple of `sliceMs`. If it is null, segments have one slice an hour, at an offset that depends on the id
