@@ -36,7 +36,7 @@ const LEARNT: Readonly<Record<string, readonly [name: string, field: string]>> =
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const findings = new Map<string, number>();
 const note = (what: string, example: string): void => {
-  const kind = what.replaceAll(/[a-z]+-[0-9a-f]{8,}|[0-9a-f-]{20,}|\d{4,}/g, '…').slice(0, 400);
+  const kind = what.replaceAll(/[a-z]+-[0-9a-f]{8,}|[0-9a-f-]{20,}|\d{6,}/g, '…').slice(0, 400);
   const count = findings.get(kind) ?? 0;
   if (count === 0) say(`\n${kind}\n    ${example}`);
   findings.set(kind, count + 1);
@@ -113,7 +113,7 @@ for (let round = 0; round < Number(flags.requests); round++) {
     }),
   );
 }
-for (const fault of await setting.faults()) note(fault, '');
+for (const fault of await setting.faults()) note(fault, fault);
 for (const { name, statuses } of jobs) say(`${name}: ${JSON.stringify(statuses)}`);
 for (const [kind, count] of findings) say(`\n${count} × ${kind}`);
 say(`\n${findings.size} kinds of findings; seed ${flags.seed}`);

@@ -1,6 +1,7 @@
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { createOperatorKey } from '../../src/operator-kit/keys.ts';
+import type { Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { openMarketplacePostgresStore } from '../../src/store/marketplace/postgres/store.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
@@ -78,8 +79,10 @@ export async function startSetting(usesPostgres: boolean): Promise<Setting> {
   stack.defer(async () => void (await Promise.all([store?.close(), marketStore?.close()])));
 
   const reconcile = { watch_interval_s: 10 };
+  // Without a price of stopped machines, the marketplace stops none.
+  const changeOffer = (offer: Offer): Offer => ({ ...offer, stoppedPriceMicroUsdPerHour: 1_000 });
   const orchestrator = stack.use(
-    await startTestOrchestrator({ ...common, reconcile, ...(store && { store }) }),
+    await startTestOrchestrator({ ...common, reconcile, changeOffer, ...(store && { store }) }),
   );
   const providers: Record<string, TestProvider> = {};
   for (const [id, volumes] of Object.entries(VOLUMES)) {
