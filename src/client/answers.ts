@@ -3,14 +3,13 @@ import { configurationSchema } from '../contract/configuration.ts';
 import { berthExtrasSchema, restartStatusSchema, volumeUsageSchema } from '../contract/extensions.ts';
 import { instanceSchema } from '../contract/instance.ts';
 import { nullAsAbsent } from '../contract/nulls.ts';
-import { anyTimestampSchema, isText, toOneLine } from '../contract/values.ts';
+import { anyTimestampSchema, toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
+import { EXPECTED_PLAIN_TEXT, isPlainText, pathsOfUnplainText } from '../ports/plain-text.ts';
 import type { Identified } from './orchestrator-client.ts';
 
-const BAD_TEXT = 'expected well-formed text without NUL';
-
 /** Wider than src/contract, which describes Berth: any region token, `+00:00`, no GPU memory without GPUs. */
-const regionSchema = z.string().min(1).max(255).refine(isText, BAD_TEXT);
+const regionSchema = z.string().min(1).max(255).refine(isPlainText, EXPECTED_PLAIN_TEXT);
 
 const configuration = configurationSchema.extend({
   regions: z.array(regionSchema),
@@ -64,21 +63,8 @@ function toAnswer<S extends z.ZodObject>(schema: S) {
 }
 
 function refuseBadText(value: unknown, { addIssue }: z.RefinementCtx): void {
-  const path = badTextIn(value, []);
-  if (path !== null) addIssue({ code: 'custom', path, message: BAD_TEXT });
-}
-
-/** The path of the first text in a JSON value that is not {@link isText}; null: there is none. */
-function badTextIn(value: unknown, path: PropertyKey[]): PropertyKey[] | null {
-  if (typeof value === 'string') return isText(value) ? null : path;
-  if (typeof value !== 'object' || value === null) return null;
-  for (const [name, field] of Object.entries(value)) {
-    const found = isText(name)
-      ? badTextIn(field, [...path, Array.isArray(value) ? Number(name) : name])
-      : path;
-    if (found !== null) return found;
-  }
-  return null;
+  for (const path of pathsOfUnplainText(value))
+    addIssue({ code: 'custom', path, message: EXPECTED_PLAIN_TEXT });
 }
 
 /** Leaves out each field that cannot be read. An `id` that is not text reads as empty, which {@link isUsableId} refuses. */
@@ -95,7 +81,7 @@ function toIdentified<S extends z.ZodObject<{ id: z.ZodString }>>({ shape }: S) 
 
 /** Whether an id can be stored exactly, written into logs, and be a segment of a path. */
 export function isUsableId(id: string): boolean {
-  return isText(id) && id.length <= 255 && /^\P{Cc}+$/u.test(id) && id !== '.' && id !== '..';
+  return isPlainText(id) && id.length <= 255 && /^\P{Cc}+$/u.test(id) && id !== '.' && id !== '..';
 }
 
 export const volumeUsageAnswerSchema = toAnswer(volumeUsageSchema.extend({ measured_at: anyTimestampSchema }));

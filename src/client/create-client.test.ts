@@ -149,7 +149,7 @@ describe('answers [client-answers]', () => {
     ['a negative price', { ...instanceAnswer, price_per_hour: -1 }, 'price_per_hour: '],
     ['an error within a success', { ...instanceAnswer, error: { code: 'x', message: 'y' } }, 'an error'],
     ['another instance', { ...instanceAnswer, id: 'i-2' }, 'the requested id'],
-    ['NUL in a text', { ...instanceAnswer, ssh_username: 'u\0' }, 'ssh_username: expected well-formed text'],
+    ['NUL in a text', { ...instanceAnswer, ssh_username: 'u\0' }, 'ssh_username: expected text without NUL'],
     ['null', null, 'object'],
   ])('are invalid with %s', async (_, body, message) => {
     await using server = await startAnsweringServer((_, response) => answerJson(response, 200, body));
@@ -262,8 +262,8 @@ describe('lists', () => {
         message: expect.stringContaining('configurations[0]: price_per_hour: '),
       },
       { call: 'GET /configurations', message: expect.stringContaining('configurations[2]: ') },
-      { message: 'configurations[3]: regions[1]: expected well-formed text without NUL' },
-      { message: 'configurations[4]: extras.a[0]: expected well-formed text without NUL' },
+      { message: 'configurations[3]: regions[1]: expected text without NUL or half a surrogate pair' },
+      { message: 'configurations[4]: extras.a[0]: expected text without NUL or half a surrogate pair' },
     ]);
     expect((await client.listAvailability('eu-frankfurt')).map(({ id }) => id)).toEqual(['h100-1x']);
     expect(server.received[1]?.url).toBe('/v1/availability?region=eu-frankfurt');

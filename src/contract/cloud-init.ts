@@ -1,6 +1,5 @@
 import { posix } from 'node:path';
 import { z } from 'zod';
-import { isText } from './values.ts';
 
 const MAX_CONTENT_BYTES = 256 * 1024;
 /** Linux: PATH_MAX without the NUL, and NAME_MAX. */
@@ -10,6 +9,7 @@ const MAX_PATH_PART_BYTES = 255;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/;
 
+const isText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 const textSchema = z.string().refine(isText, 'expected well-formed text without NUL');
 
 /**

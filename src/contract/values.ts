@@ -43,11 +43,6 @@ export function microUsdFromUsd(usd: number): number {
   return Math.round(usd * MICRO_USD_PER_USD);
 }
 
-/** Whether PostgreSQL stores the text as it is: it refuses NUL, and half a surrogate pair would become U+FFFD. */
-export function isText(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
-}
-
 const MICRO_PER_CENT = 10_000n;
 
 /** Formats micro-USD as `$12.34`, with two to six decimals. Exact for every integer. Every price, rate and balance is shown so. */
