@@ -8,7 +8,7 @@ import type {
   OperatorSessionRecord,
   OperatorSessionWriter,
 } from '../operator-kit/model.ts';
-import { NotBindable } from './queries/bindable.ts';
+import { NotBindable } from './bindable.ts';
 
 interface StoreOfOperators {
   read: { operatorKeys: OperatorKeyReader; operatorSessions: OperatorSessionReader; audit: AuditReader };

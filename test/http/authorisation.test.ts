@@ -37,6 +37,7 @@ const api: Routes = {
   'DELETE /v1/volumes/:volumeId': 'accounts',
   'POST /v1/volumes/:volumeId/attach': 'accounts',
   'POST /v1/volumes/:volumeId/detach': 'accounts',
+  'GET /v1/x/volumes/usage': 'accounts',
   'GET /v1/x/instances/:instanceId/restart': 'accounts',
   'POST /v1/x/instances/:instanceId/restart': 'accounts',
   'POST /v1/x/volumes/:volumeId/resize': 'accounts',

@@ -221,7 +221,7 @@ describe('the description of the API', () => {
   it('is served at /openapi.json', async () => {
     const document = (await (await get('/openapi.json')).json()) as { openapi: string; paths: object };
     expect(document.openapi).toBe('3.1.0');
-    expect(Object.keys(document.paths)).toHaveLength(14);
+    expect(Object.keys(document.paths)).toHaveLength(15);
   });
 
   it('is readable at /docs, whose policy admits its own script and no other', async () => {

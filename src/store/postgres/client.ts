@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
-import { assertBindable } from '../queries/bindable.ts';
+import { assertBindable } from '../bindable.ts';
 import { Packet } from './packet.ts';
 
 /** Time limit for closing a connection, in milliseconds. */

@@ -12,7 +12,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import { NotBindable } from '../queries/bindable.ts';
+import { NotBindable } from '../bindable.ts';
 
 /** SQLite would store a fraction in a column of integers. PostgreSQL refuses it. @throws {NotBindable} */
 export function toWhole(value: number): number {

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
-import { assertBindable } from '../queries/bindable.ts';
+import { assertBindable } from '../bindable.ts';
 import { awaitWrite, type Connection, type Db, noLocking } from '../queries/connection.ts';
 
 /**

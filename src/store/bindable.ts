@@ -1,4 +1,4 @@
-import { isPlainText } from '../../ports/plain-text.ts';
+import { isPlainText } from '../ports/plain-text.ts';
 
 /** A value that the caller must not give to the database: a bug. */
 export class NotBindable extends TypeError {
