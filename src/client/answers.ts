@@ -84,7 +84,9 @@ export function isUsableId(id: string): boolean {
   return isPlainText(id) && id.length <= 255 && /^\P{Cc}+$/u.test(id) && id !== '.' && id !== '..';
 }
 
-export const volumeUsageAnswerSchema = toAnswer(volumeUsageSchema.extend({ measured_at: anyTimestampSchema }));
+export const volumeUsageAnswerSchema = toAnswer(
+  volumeUsageSchema.extend({ measured_at: anyTimestampSchema }),
+);
 
 /** O: POST /auth/token. `token_type` may be missing. */
 export const tokenAnswerSchema = z.object({
