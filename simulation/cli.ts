@@ -24,6 +24,8 @@ const { values } = parseArgs({
     hosts: { type: 'boolean', default: false },
     /** Simulates an orchestrator with a real driver over an engine in memory, such as `libvirt`. */
     engine: { type: 'string' },
+    /** Runs the servers of each world on PostgreSQL instead of SQLite. */
+    postgres: { type: 'boolean', default: false },
     mutant: { type: 'string' },
     worker: { type: 'boolean', default: false },
   },
@@ -35,6 +37,7 @@ if (engine !== undefined && !engines.some((name) => name === engine))
 const subject =
   subjects.find((name) => (isEngine(name) ? name === engine : name !== 'orchestrator' && values[name])) ??
   'orchestrator';
+const on = values.postgres ? 'postgres' : 'sqlite';
 const commands = Number(values.commands);
 const first = Number(values.seed ?? 1);
 const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
@@ -44,7 +47,7 @@ if (![commands, first, count].every((value) => Number.isInteger(value) && value 
 /** The process that only hands out seeds does not load the program. */
 async function prepare(): Promise<Simulation> {
   const { prepareSimulation } = await import('./simulations.ts');
-  const simulation = await prepareSimulation(subject);
+  const simulation = await prepareSimulation(subject, on);
   const { plantOf } = await import('./mutants/mutants.ts');
   const plant = plantOf(process.env['BERTH_SIM_MUTANT']);
   return { ...simulation, run: (seed, commands) => simulation.run(seed, commands, plant) };
@@ -70,7 +73,7 @@ async function spread(workers: number, done: (outcome: Outcome) => void): Promis
     new Promise((resolve, reject) => {
       const child = fork(import.meta.filename, [
         ...['--worker', '--commands', String(commands)],
-        ...flagsOf(subject),
+        ...flagsOf(subject, on),
       ]);
       child.on('error', reject);
       child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
@@ -84,6 +87,7 @@ async function spread(workers: number, done: (outcome: Outcome) => void): Promis
 }
 
 async function main(): Promise<void> {
+  const stop = await startDatabases();
   const startedAt = performance.now();
   const summary = new Summary();
   const failures: Outcome[] = [];
@@ -99,11 +103,19 @@ async function main(): Promise<void> {
   if (values.json) process.stdout.write(`${JSON.stringify({ ...report, failures }, null, 2)}\n`);
   else process.stdout.write(summary.toText(performance.now() - startedAt));
   if (smallest?.failure !== undefined && !values.json)
-    process.stdout.write(describeFailure(smallest, { subject, mutant }));
+    process.stdout.write(describeFailure(smallest, { subject, mutant, on }));
   const isQuiet = report.faultedShare < Number(values['least-faulted']);
   if (isQuiet)
     process.stdout.write(`fewer than ${values['least-faulted']} of the platform's calls met a fault\n`);
   process.exitCode = failures.length > 0 || isQuiet ? 1 : 0;
+  await stop();
+}
+
+/** Starts the one PostgreSQL of all workers. Returns what stops it. */
+async function startDatabases(): Promise<() => Promise<void>> {
+  if (on === 'sqlite') return async () => undefined;
+  const { setup } = await import('../test/support/databases/shared-postgres.ts');
+  return setup();
 }
 
 async function shrinkAlone(outcome: Outcome): Promise<Outcome> {
@@ -111,7 +123,7 @@ async function shrinkAlone(outcome: Outcome): Promise<Outcome> {
   try {
     return await shrink(simulation, outcome);
   } finally {
-    rmSync(simulation.folder, { recursive: true, force: true });
+    await simulation.close();
   }
 }
 

@@ -37,7 +37,7 @@ export class Backups {
     const chance = this.#chance;
     if (scenario.failOver + scenario.restore === 0) return;
     if (chance.happens(COPIES)) {
-      this.#copies.push({ path: database.copy(), takenAt: Math.floor(scheduler.now) });
+      this.#copies.push({ path: await database.copy(), takenAt: Math.floor(scheduler.now) });
       this.#copies.splice(0, this.#copies.length - KEPT);
     }
     const newest = this.#copies.at(-1);

@@ -1,5 +1,5 @@
 import { withVirtualTimers } from '../kernel/virtual-timers.ts';
-import type { Prepared } from '../orchestrator/accounts.ts';
+import { type Prepared, take } from '../orchestrator/accounts.ts';
 import { injectIntoServers, type ServerFault } from '../orchestrator/server-faults.ts';
 import { command } from '../orchestrator/workload/commands.ts';
 import { type Outcome, runWorld } from '../runner/run-world.ts';
@@ -10,14 +10,14 @@ import { type EnginePlant, EngineWorld } from './world.ts';
 const LONGEST_PAUSE_MS = 120_000;
 
 /** Runs orchestrators with a real driver over an engine in memory. Never throws. */
-export function runEngine(
+export async function runEngine(
   prepared: Prepared,
   seed: string,
   commands: number,
   engine: EngineName,
   plant?: EnginePlant,
 ): Promise<Outcome> {
-  const world = new EngineWorld(seed, prepared, engine, plant);
+  const world = new EngineWorld(seed, await take(prepared), engine, plant);
   const steps: Parameters<typeof runWorld<EngineWorld>>[1] = {
     limitPause: (ms) => Math.min(ms, LONGEST_PAUSE_MS),
     beforeCommand: async (world, faults) => {

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Prepared, prepareOrchestrator } from '../orchestrator/accounts.ts';
 import { describeFailure } from '../runner/report.ts';
@@ -12,7 +11,7 @@ let prepared: Prepared;
 beforeAll(async () => {
   prepared = await prepareOrchestrator();
 });
-afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
+afterAll(() => prepared.template.close());
 
 it.each(engines)(
   `keeps every invariant with the %s driver over seed ${SEED}, and repeats it exactly (I27)`,

@@ -6,7 +6,7 @@ import { markOf } from '../../src/orchestrator/model/marks.ts';
 import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
-import type { Prepared } from '../orchestrator/accounts.ts';
+import type { Taken } from '../orchestrator/accounts.ts';
 import { OrchestratorWorld } from '../orchestrator/base-world.ts';
 import { Database } from '../orchestrator/replicas/database.ts';
 import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replicas/replica.ts';
@@ -56,7 +56,7 @@ export class EngineWorld extends OrchestratorWorld {
 
   readonly #plant: EnginePlant | undefined;
 
-  constructor(seed: string, { folder, database, accounts }: Prepared, name: EngineName, plant?: EnginePlant) {
+  constructor(seed: string, { folder, database, accounts }: Taken, name: EngineName, plant?: EnginePlant) {
     super();
     this.#plant = plant;
     const { scheduler, journal } = this;
@@ -89,13 +89,12 @@ export class EngineWorld extends OrchestratorWorld {
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
     this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
     this.database = new Database(
-      folder,
       database,
       {
         instancesChanged: (records) => this.committed({ instances: records }),
         workChanged: () => this.committed({ work: true }),
       },
-      this.scenario.replicas === 1 ? scheduler : undefined,
+      { scheduler, isShared: this.scenario.replicas > 1 },
     );
     this.clients = new Clients(this, accounts);
     this.writers = new Writers(this, chance.fork('writers'));

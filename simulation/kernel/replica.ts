@@ -16,7 +16,12 @@ export interface ReplicaWorld {
   readonly tally: Tally;
   readonly isCalm: boolean;
   readonly isOver: boolean;
+  /** Ends the run with an error that no caller waits for. */
+  fail(error: unknown): void;
 }
+
+/** Names of the errors by which a database refuses a value or a statement of Berth. */
+const BUGS = new Set(['NotBindable', 'PostgresFailure', 'SqliteError']);
 
 /** One of the servers: at most one process at a time, which serves `Served`. */
 export abstract class Replica<Served extends object, World extends ReplicaWorld> {
@@ -111,8 +116,10 @@ export abstract class Replica<Served extends object, World extends ReplicaWorld>
   /** The log of a process goes into the journal. */
   protected log(process: ServerProcess): Log {
     const write = (level: string) => (fields: object, message: string) => {
-      if (!process.isDead)
-        this.world.journal.note(process.name, `${level} ${message} ${describeFields(fields)}`);
+      if (process.isDead) return;
+      this.world.journal.note(process.name, `${level} ${message} ${describeFields(fields)}`);
+      const { err } = fields as { err?: unknown };
+      if (err instanceof Error && BUGS.has(err.name)) this.world.fail(err);
     };
     return { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') };
   }

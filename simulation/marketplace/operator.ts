@@ -8,17 +8,17 @@ import type { Actor } from '../../src/operator-kit/model.ts';
 import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
+import type { SharedDatabase } from '../kernel/shared-database.ts';
 import type { Tally } from '../kernel/tally.ts';
 import type { MarketUser } from './accounts.ts';
 import type { SimulatedProvider } from './providers/simulated-provider.ts';
-import type { MarketDatabase } from './replicas/database.ts';
 
 /** What the operator uses of the world. */
 export interface OperatorWorld {
   readonly chance: Chance;
   readonly scheduler: Scheduler;
   readonly journal: Journal;
-  readonly database: MarketDatabase;
+  readonly database: SharedDatabase<Store>;
   readonly providers: readonly SimulatedProvider[];
   readonly users: { readonly chance: Chance };
   readonly inspector: {

@@ -12,14 +12,14 @@ const COMMANDS_BETWEEN_AUDITS = 10;
 const LONGEST_PAUSE_MS = 180_000;
 
 /** Runs marketplaces over simulated providers. Never throws. */
-export function runMarket(
-  prepared: MarketPrepared,
+export async function runMarket(
+  { template, users }: MarketPrepared,
   seed: string,
   commands: number,
   plant?: MarketPlant,
 ): Promise<Outcome> {
   return runWorld(
-    new MarketWorld(seed, prepared, plant),
+    new MarketWorld(seed, { database: await template.take(), users }, plant),
     {
       begin: async (world) => {
         for (const { teamId, name } of world.users.all)

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeFailure } from '../runner/report.ts';
 import { type MarketPrepared, prepareMarket } from './accounts.ts';
@@ -8,7 +7,7 @@ let prepared: MarketPrepared;
 beforeAll(async () => {
   prepared = await prepareMarket();
 });
-afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
+afterAll(() => prepared.template.close());
 
 it('repeats a run of the marketplace exactly by its seed (I27)', async () => {
   const once = await runMarket(prepared, 'again', 10);

@@ -1,13 +1,14 @@
 import type { MarketplaceDeps } from '../../src/compose/marketplace/marketplace.ts';
+import type { Store } from '../../src/marketplace/model/store.ts';
 import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
+import type { SharedDatabase } from '../kernel/shared-database.ts';
 import { BaseWorld } from '../runner/world.ts';
-import type { MarketPrepared } from './accounts.ts';
+import type { MarketUser } from './accounts.ts';
 import { MarketInspector } from './invariants/inspector.ts';
 import { profiles } from './providers/profiles.ts';
 import { SimulatedProvider } from './providers/simulated-provider.ts';
-import { MarketDatabase } from './replicas/database.ts';
 import { MarketReplica } from './replicas/replica.ts';
 import { drawMarketScenario, type MarketScenario } from './scenario.ts';
 import { Users } from './workload/users.ts';
@@ -19,7 +20,7 @@ export class MarketWorld extends BaseWorld {
   readonly chance: Chance;
   readonly scenario: MarketScenario;
   readonly providers: readonly SimulatedProvider[];
-  readonly database: MarketDatabase;
+  readonly database: SharedDatabase<Store>;
   readonly inspector: MarketInspector;
   readonly replicas: readonly MarketReplica[];
   readonly users: Users;
@@ -32,7 +33,11 @@ export class MarketWorld extends BaseWorld {
 
   readonly #plant: MarketPlant | undefined;
 
-  constructor(seed: string, prepared: MarketPrepared, plant?: MarketPlant) {
+  constructor(
+    seed: string,
+    { database, users }: { database: SharedDatabase<Store>; users: readonly MarketUser[] },
+    plant?: MarketPlant,
+  ) {
     super();
     this.#plant = plant;
     this.chance = new Chance(`market/${seed}`);
@@ -41,13 +46,10 @@ export class MarketWorld extends BaseWorld {
     this.providers = profiles.map(
       (profile) => new SimulatedProvider(scheduler, profile, chance.fork(profile.id), scenario),
     );
-    this.database = new MarketDatabase(
-      prepared.folder,
-      prepared.database,
-      scenario.replicas === 1 ? scheduler : undefined,
-    );
+    this.database = database;
+    database.begin({ scheduler, isShared: scenario.replicas > 1 });
     this.inspector = new MarketInspector(this);
-    this.users = new Users(this, prepared.users);
+    this.users = new Users(this, users);
     this.replicas = Array.from(
       { length: scenario.replicas },
       (_, index) => new MarketReplica(`m${index + 1}`, this),

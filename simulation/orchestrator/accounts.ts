@@ -1,9 +1,11 @@
-import { join } from 'node:path';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { Scheduler } from '../../test/support/time/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
-import { makeFolder } from '../kernel/database-file.ts';
+import { prepareFile } from '../kernel/database-file.ts';
+import type { DatabaseTemplate, SharedDatabase } from '../kernel/shared-database.ts';
+import type { DatabaseKind } from '../runner/subject.ts';
 
 /** One tenant's account, with its first key. */
 export interface Account {
@@ -18,23 +20,35 @@ export type Accounts = Readonly<Record<TenantName, Account>>;
 
 /** What every run of a process starts from: a database with two accounts in it. */
 export interface Prepared {
+  template: DatabaseTemplate<Store>;
+  accounts: Accounts;
+}
+
+/** What one run starts from. */
+export interface Taken {
   folder: string;
-  database: string;
+  database: SharedDatabase<Store>;
   accounts: Accounts;
 }
 
 /** Makes the database that every run copies: migrated, checked and filled once. */
-export async function prepareOrchestrator(): Promise<Prepared> {
-  const folder = makeFolder();
-  const database = join(folder, 'template.db');
-  const store = openSqliteStore(database);
-  const deps = { store, random: new Chance('accounts'), clock: new Scheduler().clock };
-  const make = async (name: TenantName): Promise<Account> => {
-    const { id } = await createAccount(deps, name);
-    const { key, record } = await createKey(deps, name);
-    return { id, key, keyId: record.id };
+export async function prepareOrchestrator(on: DatabaseKind = 'sqlite'): Promise<Prepared> {
+  const accounts = {} as Record<TenantName, Account>;
+  const fill = async (store: Store): Promise<void> => {
+    const deps = { store, random: new Chance('accounts'), clock: new Scheduler().clock };
+    for (const name of TENANTS) {
+      const { id } = await createAccount(deps, name);
+      const { key, record } = await createKey(deps, name);
+      accounts[name] = { id, key, keyId: record.id };
+    }
   };
-  const accounts = { alpha: await make('alpha'), beta: await make('beta') };
-  await store.close();
-  return { folder, database, accounts };
+  if (on === 'sqlite') return { template: await prepareFile(openSqliteStore, fill), accounts };
+  const { preparePostgres } = await import('../kernel/postgres-database.ts');
+  const { openPostgresStore } = await import('../../src/store/postgres/store.ts');
+  return { template: await preparePostgres('orchestrator', openPostgresStore, fill), accounts };
+}
+
+/** The database of one more run. */
+export async function take({ template, accounts }: Prepared): Promise<Taken> {
+  return { folder: template.folder, database: await template.take(), accounts };
 }

@@ -1,5 +1,5 @@
 import { type Outcome, runWorld } from '../runner/run-world.ts';
-import type { Prepared } from './accounts.ts';
+import { type Prepared, take } from './accounts.ts';
 import { checkSoundPlatform } from './check-sound-platform.ts';
 import { injectFaults } from './fault-injection.ts';
 import { injectHostFaults } from './host-faults.ts';
@@ -13,14 +13,14 @@ const COMMANDS_BETWEEN_OPERATOR_CHECKS = 25;
 const LONGEST_PAUSE_MS = 120_000;
 
 /** Runs orchestrators over a simulated platform, over two of which one is sound, or over one of several hosts. Never throws. */
-export function runOrchestrator(
+export async function runOrchestrator(
   prepared: Prepared,
   seed: string,
   commands: number,
   subject: OrchestratorSubject = 'orchestrator',
   plant?: OrchestratorPlant,
 ): Promise<Outcome> {
-  const world = new World(seed, prepared, subject, plant);
+  const world = new World(seed, await take(prepared), subject, plant);
   const startedAt = world.scheduler.now;
   return runWorld(
     world,

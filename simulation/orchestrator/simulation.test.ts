@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeFailure } from '../runner/report.ts';
 import { type Prepared, prepareOrchestrator } from './accounts.ts';
@@ -8,7 +7,7 @@ let prepared: Prepared;
 beforeAll(async () => {
   prepared = await prepareOrchestrator();
 });
-afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
+afterAll(() => prepared.template.close());
 
 it('repeats a run exactly by its seed (I27)', async () => {
   const [once, again] = [

@@ -7,7 +7,7 @@ import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
 import type { EngineName, Subject } from '../runner/subject.ts';
-import type { Prepared } from './accounts.ts';
+import type { Taken } from './accounts.ts';
 import { OrchestratorWorld } from './base-world.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
@@ -74,7 +74,7 @@ export class World extends OrchestratorWorld {
 
   constructor(
     seed: string,
-    { folder, database, accounts }: Prepared,
+    { folder, database, accounts }: Taken,
     subject: OrchestratorSubject,
     plant?: OrchestratorPlant,
   ) {
@@ -124,13 +124,12 @@ export class World extends OrchestratorWorld {
     this.volumes = allVolumes(this.sites.values());
     this.ssh = new SimulatedSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
     this.database = new Database(
-      folder,
       database,
       {
         instancesChanged: (records) => this.committed({ instances: records }),
         workChanged: () => this.committed({ work: true }),
       },
-      this.scenario.replicas === 1 ? scheduler : undefined,
+      { scheduler, isShared: this.scenario.replicas > 1 },
     );
     this.clients = new Clients(this, accounts);
     this.cordons = new OperatorCordons(this, chance.fork('operator-cordons'));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import type { Outcome } from './run-world.ts';
-import { flagsOf, type Subject } from './subject.ts';
+import { type DatabaseKind, flagsOf, type Subject } from './subject.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -83,15 +83,16 @@ export class Summary {
 /** What was simulated, and the fault that was planted into it, if any. */
 interface Planted {
   subject?: Subject;
+  on?: DatabaseKind;
   mutant?: string | undefined;
 }
 
 /** The line that repeats a run exactly. */
 function toRepro(
   { seed, commands }: { seed: number | string; commands: number },
-  { subject = 'orchestrator', mutant }: Planted,
+  { subject = 'orchestrator', on, mutant }: Planted,
 ): string {
-  const of = flagsOf(subject)
+  const of = flagsOf(subject, on)
     .map((flag) => `${flag} `)
     .join('');
   const planted = mutant === undefined ? '' : `--mutant ${mutant} `;

@@ -14,10 +14,14 @@ export type Subject = (typeof subjects)[number];
 export const isEngine = (subject: Subject): subject is EngineName =>
   (engines as readonly Subject[]).includes(subject);
 
+/** The database that the servers of a world share. */
+export type DatabaseKind = 'sqlite' | 'postgres';
+
 /** The flags of the command line that choose what is simulated. */
-export function flagsOf(subject: Subject): string[] {
-  if (subject === 'orchestrator') return [];
-  return isEngine(subject) ? ['--engine', subject] : [`--${subject}`];
+export function flagsOf(subject: Subject, on: DatabaseKind = 'sqlite'): string[] {
+  const flags = on === 'postgres' ? ['--postgres'] : [];
+  if (subject === 'orchestrator') return flags;
+  return [...(isEngine(subject) ? ['--engine', subject] : [`--${subject}`]), ...flags];
 }
 
 /** A `Plant` of any simulation. */
@@ -25,8 +29,10 @@ export type AnyPlant = (ports: never, world: never, process: never) => unknown;
 
 /** A simulation whose database template is made, ready for any number of runs. */
 export interface Simulation {
-  /** Holds the template and the databases of the runs; whoever prepared the simulation removes it. */
+  /** Holds the databases of runs, if they are files. Left by a process that is killed. */
   folder: string;
   /** `plant`: a planted fault for this simulation, which changes the ports of its processes. */
   run(seed: string, commands: number, plant?: AnyPlant): Promise<Outcome>;
+  /** Removes the template, and the folder. */
+  close(): Promise<void>;
 }

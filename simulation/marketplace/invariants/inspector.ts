@@ -1,14 +1,14 @@
 import { activeStatuses, deploymentTransitions } from '../../../src/marketplace/contract/deployment.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
-import type { Transaction } from '../../../src/marketplace/model/store.ts';
+import type { Store, Transaction } from '../../../src/marketplace/model/store.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import type { SharedDatabase } from '../../kernel/shared-database.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
 import type { Machine, SimulatedProvider } from '../providers/simulated-provider.ts';
-import type { MarketDatabase } from '../replicas/database.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
 import type { MarketScenario } from '../scenario.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
@@ -23,7 +23,7 @@ export interface InspectedWorld {
   readonly journal: Journal;
   readonly scenario: MarketScenario;
   readonly clockErrorMs: number;
-  readonly database: MarketDatabase;
+  readonly database: SharedDatabase<Store>;
   readonly providers: readonly SimulatedProvider[];
   provider(id: string): SimulatedProvider;
   /** Ends the run with a violation. */

@@ -6,6 +6,7 @@ import {
 } from '../../../src/compose/marketplace/marketplace.ts';
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
+import type { Store } from '../../../src/marketplace/model/store.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import { StoreUnavailable } from '../../../src/ports/errors.ts';
@@ -13,11 +14,11 @@ import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { Replica, type ReplicaWorld } from '../../kernel/replica.ts';
+import type { SharedDatabase } from '../../kernel/shared-database.ts';
 import { Violation } from '../../kernel/violation.ts';
 import { marketClient, type ProviderWorld } from '../providers/client.ts';
 import type { SimulatedProvider } from '../providers/simulated-provider.ts';
 import { marketProbe } from '../providers/ssh.ts';
-import type { MarketDatabase } from './database.ts';
 import { type MarketTrouble, marketStore, noTrouble, type Written } from './store.ts';
 
 const gpuTypes = parseGpuTypes(
@@ -34,7 +35,7 @@ export interface MarketWorld extends ReplicaWorld, ProviderWorld {
   };
   /** How far the time that a server read was off at most. */
   clockErrorMs: number;
-  readonly database: MarketDatabase;
+  readonly database: SharedDatabase<Store>;
   readonly providers: readonly SimulatedProvider[];
   readonly inspector: ProviderWorld['inspector'] & {
     committed(process: ServerProcess, written: Written): void;

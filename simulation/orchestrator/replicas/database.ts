@@ -1,22 +1,11 @@
-import { copyFileSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { CommitListener, Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
-import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
-import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import type { Beginning, SharedDatabase } from '../../kernel/shared-database.ts';
 
-/** The database that all replicas share: the real store, in a file that a power cut can truncate. */
+/** The database that all replicas share: the real store. */
 export class Database {
-  readonly #folder: string;
-  readonly #onCommit: CommitListener;
-  /** Absent where several servers share the database: they commit one by one. */
-  readonly #scheduler: Scheduler | undefined;
-  #cuts = 0;
-  #copies = 0;
-  #path: string;
-  #store: Store;
+  readonly #shared: SharedDatabase<Store>;
   #writer: ServerProcess | null = null;
   /** A server that was started before it changed writes nothing any more. */
   schemaVersion = 1;
@@ -25,14 +14,19 @@ export class Database {
   /** When the next work can be claimed, cached until work is written; undefined: not cached. */
   readonly #nextWorkAt = new Map<string, Promise<number | null>>();
 
-  /** Opens a copy of the file `template`. */
-  constructor(folder: string, template: string, onCommit: CommitListener, scheduler?: Scheduler) {
-    this.#folder = folder;
-    this.#onCommit = onCommit;
-    this.#scheduler = scheduler;
-    this.#path = join(folder, 'sim-0.db');
-    copyFileSync(template, this.#path);
-    this.#store = this.#open();
+  constructor(
+    shared: SharedDatabase<Store>,
+    onCommit: CommitListener,
+    parts: Pick<Beginning<Store>, 'scheduler' | 'isShared'>,
+  ) {
+    this.#shared = shared;
+    shared.begin({
+      ...parts,
+      opened: (store) => {
+        this.#nextWorkAt.clear();
+        store.subscribe(onCommit);
+      },
+    });
   }
 
   /** The process whose transaction runs or ran last; null: the operator's. */
@@ -48,12 +42,12 @@ export class Database {
   }
 
   get store(): Store {
-    return this.#store;
+    return this.#shared.store;
   }
 
   /** Runs a transaction. If it writes work, its caller calls {@link workWritten}. */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#store.transact(body);
+    return this.store.transact(body);
   }
 
   workWritten(): void {
@@ -61,7 +55,7 @@ export class Database {
   }
 
   nextWorkAt(platform: string): Promise<number | null> {
-    const known = this.#nextWorkAt.get(platform) ?? this.#store.nextWorkAt(platform);
+    const known = this.#nextWorkAt.get(platform) ?? this.store.nextWorkAt(platform);
     this.#nextWorkAt.set(platform, known);
     return known;
   }
@@ -70,52 +64,30 @@ export class Database {
   async claimWork(claim: Parameters<Store['claimWork']>[0]): Promise<Lease[]> {
     const next = await this.nextWorkAt(claim.platform);
     if (next === null || next > claim.now) return [];
-    const leases = await this.#store.claimWork(claim);
+    const leases = await this.store.claimWork(claim);
     if (leases.length > 0) this.#nextWorkAt.clear();
     return leases;
   }
 
   async endAbandonedLeases(): Promise<void> {
-    await this.#store.endAbandonedLeases();
+    await this.store.endAbandonedLeases();
     this.#nextWorkAt.clear();
   }
 
-  /** Loses what was not synced. Every process that used the database has been killed before. */
-  async cutPower(): Promise<void> {
-    const [cut, path] = [this.#path, join(this.#folder, `sim-${++this.#cuts}.db`)];
-    copySynced(cut, path);
-    await this.close();
-    this.#path = path;
-    this.#store = this.#open();
+  /** See {@link SharedDatabase}. */
+  cutPower(): Promise<void> {
+    return this.#shared.cutPower();
   }
 
-  /** Copies what is committed now into a file of its own, and returns its path. */
-  copy(): string {
-    const path = join(this.#folder, `copy-${++this.#copies}.db`);
-    copySynced(this.#path, path);
-    return path;
+  copy(): Promise<string> {
+    return this.#shared.copy();
   }
 
-  /** Goes back to a copy: what was committed since is lost. Every process that used the database has been killed before. */
-  async goBack(copy: string): Promise<void> {
-    const path = join(this.#folder, `sim-${++this.#cuts}.db`);
-    for (const suffix of ['', '-wal'])
-      if (existsSync(`${copy}${suffix}`)) copyFileSync(`${copy}${suffix}`, `${path}${suffix}`);
-    await this.close();
-    this.#path = path;
-    this.#store = this.#open();
+  goBack(copy: string): Promise<void> {
+    return this.#shared.goBack(copy);
   }
 
-  async close(): Promise<void> {
-    await this.#store.close();
-    removeDatabase(this.#path);
-  }
-
-  #open(): Store {
-    this.#nextWorkAt.clear();
-    const scheduler = this.#scheduler;
-    const store = openSqliteStore(this.#path, scheduler && { nextTurn: () => scheduler.nextTurn() });
-    store.subscribe(this.#onCommit);
-    return store;
+  close(): Promise<void> {
+    return this.#shared.close();
   }
 }

@@ -17,6 +17,9 @@ export interface PostgresServer extends AsyncDisposable {
    * on another server they are yet to be made.
    */
   createDatabase(program?: keyof typeof templates): Promise<string>;
+  /** Makes a copy of a database that has no connections, and returns its URL. */
+  copy(url: string): Promise<string>;
+  drop(url: string): Promise<void>;
   /** Takes every row out of Berth's tables, where there are any. */
   empty(url: string): Promise<void>;
   /** Asks as the superuser, in the database that `url` names or in one that is always there. */
@@ -59,7 +62,7 @@ function useServer(
   serverUrl: string,
   { hasTemplates, stop }: { hasTemplates: boolean; stop?: () => Promise<void> },
 ): PostgresServer {
-  const made: string[] = [];
+  const made = new Set<string>();
   /** By the URL of the database that they empty: a connection takes longer than what is asked of it. */
   const sweepers = new Map<string, Client>();
   const query = async (text: string, url = serverUrl): Promise<Record<string, unknown>[]> => {
@@ -71,6 +74,15 @@ function useServer(
       await client.end();
     }
   };
+  const copyOf = async (template: string): Promise<string> => {
+    const name = `berth_test_${randomBytes(6).toString('hex')}`;
+    // To copy the files takes less time than to log them, which PostgreSQL 14 does not know.
+    const strategy = hasTemplates ? 'STRATEGY FILE_COPY' : '';
+    await query(`CREATE DATABASE ${name} TEMPLATE ${template} ENCODING 'UTF8' ${strategy}`);
+    made.add(name);
+    return databaseUrl(serverUrl, name);
+  };
+  const nameOf = (url: string): string => new URL(url).pathname.slice(1);
   return {
     query,
     async empty(url) {
@@ -89,14 +101,11 @@ function useServer(
       const deletes = tables.map(({ name }) => `DELETE FROM ${name}`);
       await sweeper.query(['SET session_replication_role = replica', ...deletes].join('; '));
     },
-    async createDatabase(program) {
-      const name = `berth_test_${randomBytes(6).toString('hex')}`;
-      const template = (hasTemplates && program) || 'template0';
-      // To copy the files takes less time than to log them, which PostgreSQL 14 does not know.
-      const strategy = hasTemplates ? 'STRATEGY FILE_COPY' : '';
-      await query(`CREATE DATABASE ${name} TEMPLATE ${template} ENCODING 'UTF8' ${strategy}`);
-      made.push(name);
-      return databaseUrl(serverUrl, name);
+    createDatabase: (program) => copyOf((hasTemplates && program) || 'template0'),
+    copy: (url) => copyOf(nameOf(url)),
+    async drop(url) {
+      await query(`DROP DATABASE IF EXISTS ${nameOf(url)} WITH (FORCE)`);
+      made.delete(nameOf(url));
     },
     async [Symbol.asyncDispose]() {
       for (const sweeper of sweepers.values()) await sweeper.end();
