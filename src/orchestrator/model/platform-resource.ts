@@ -43,6 +43,9 @@ export type NoteReading<T> =
   /** There is no note, or Berth did not write it. */
   | { owner: 'unknown' };
 
+/** Without it, JSON has no NUL and no lone surrogate. */
+const ESCAPE = /\\u/;
+
 const anyNote = z.object({ installation: z.string().min(1), platform: z.string().optional() });
 
 /**
@@ -58,7 +61,8 @@ export function readNote<T extends { id: string }>(
   if (note === undefined || Buffer.byteLength(note) > MAX_NOTE_BYTES) return { owner: 'unknown' };
   const json = parseJson(note);
   const whose = anyNote.safeParse(json);
-  if (!whose.success || pathsOfUnplainText(json).length > 0) return { owner: 'unknown' };
+  if (!whose.success || (ESCAPE.test(note) && pathsOfUnplainText(json).length > 0))
+    return { owner: 'unknown' };
   // The note predates platform names. Its platform has the default name, as in old rows.
   const { installation, platform = DEFAULT_PLATFORM } = whose.data;
   if (installation !== installationId || otherPlatforms.has(platform)) return { owner: 'foreign' };
