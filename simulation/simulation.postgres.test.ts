@@ -5,7 +5,16 @@ import { prepareSimulation } from './simulations.ts';
 
 const COMMANDS = 15;
 /** How many seeds, by what is simulated. */
-const SEEDS = { orchestrator: 2, platforms: 1, hosts: 1, libvirt: 1, marketplace: 1 };
+const SEEDS = {
+  orchestrator: 2,
+  platforms: 1,
+  hosts: 1,
+  libvirt: 1,
+  incus: 1,
+  exec: 1,
+  openstack: 1,
+  marketplace: 1,
+};
 
 it.each(Object.entries(SEEDS) as [Subject, number][])(
   'keeps every invariant on PostgreSQL, and repeats a run exactly: %s (I27) [seeds-on-postgres]',

@@ -142,8 +142,10 @@ function inOrder<Store extends AnyStore>(given: Store, scheduler: Scheduler): St
     return inRealTime(async () => question()).finally(leave);
   };
   const parts = <Parts extends object>(of: Parts): Parts =>
-    // Signals are kept until the commit.
-    interceptMethods(of, (part, _name, call) => (part === 'signals' ? call() : ask(call)));
+    // Signals are kept until the commit, and what was written is known here.
+    interceptMethods(of, (part, name, call) =>
+      part === 'signals' || name === 'hasWritten' ? call() : ask(call),
+    );
   const transact: AskingStore['transact'] = async (body) => {
     const end = await transactions.enter();
     let leave = await enter();

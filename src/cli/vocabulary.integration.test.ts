@@ -36,7 +36,7 @@ describe('on a database', () => {
       await openSqliteStore(join(path, 'berth.db')).close();
     }
     await run('accounts', 'add', 'ann');
-    await run('keys', 'create', '--account', 'ann', '--label', EVIL);
+    await run('keys', 'create', '--account', 'ann', '--label', 'a: "x" # \\');
     await run('keys', 'create', '--account', 'ann');
     const opened = openSqliteStore(join(folder, 'berth.db'));
     const [owner] = await opened.read.credentials.listAccounts();

@@ -33,8 +33,7 @@ function simulation(
     seeds,
     commands,
     minutes,
-    onPostgres = ON_POSTGRES,
-  }: { flags?: string[]; seeds: number; commands: number; minutes: number; onPostgres?: number },
+  }: { flags?: string[]; seeds: number; commands: number; minutes: number },
 ): Proof {
   return {
     finds,
@@ -45,7 +44,7 @@ function simulation(
       Array.from({ length: Math.ceil(seeds / BATCH) }, (_, batch) => {
         const first = firstSeed + batch * BATCH;
         const count = Math.min(BATCH, seeds - batch * BATCH);
-        const isOnPostgres = batch * BATCH >= seeds - onPostgres;
+        const isOnPostgres = batch * BATCH >= seeds - ON_POSTGRES;
         return {
           id: `seeds ${first} to ${first + count - 1}${isOnPostgres ? ' on PostgreSQL' : ''}`,
           command: [
@@ -130,8 +129,6 @@ export const proofs: Readonly<Record<string, Proof>> = {
         {
           ...ENGINE,
           flags: ['--engine', engine],
-          // The others do not come to their end on PostgreSQL yet: work stays open.
-          onPostgres: engine === 'libvirt' ? ON_POSTGRES : 0,
         },
       ),
     ]),
