@@ -9,8 +9,10 @@ import type {
 import { DueQueue } from '../work/due-queue.ts';
 import { MachineIndex } from './machine-index.ts';
 import { type Cause, isGuestUp, type MachineRecord } from './records.ts';
-import type { Phase, Ports } from './rules.ts';
+import type { HostRules, Phase, Ports, Slot } from './rules.ts';
 import { done, failed, pending } from './steps.ts';
+
+type Wanted = Parameters<HostRules<MachineRecord>['freeSlots']>[0];
 
 const BOOT_FAILURE = 'the boot failed: a GPU fell off the bus (Xid 79)';
 const PAUSED = 'its disk has no space left';
@@ -67,26 +69,33 @@ export class Machines<M extends MachineRecord> {
   }
 
   /** Free units, and the machines that occupy units; undefined: this platform does not count. */
-  inventory(): Inventory | undefined {
-    const { places, namesCounted = true } = this.#ports.rules;
+  inventory(avoidHosts: readonly string[] = []): Inventory | undefined {
+    const { places, namesCounted = true, hosts } = this.#ports.rules;
     if (places === undefined) return undefined;
-    const counted = this.all().filter(({ holdsUnit }) => holdsUnit);
+    const machines = this.all();
+    const counted = machines.filter(({ holdsUnit }) => holdsUnit);
+    const free = places.map((place) => ({
+      ...place,
+      units: Math.max(0, this.#freeUnits({ ...place, avoidHosts })),
+    }));
     return {
       answer: 'counted',
-      free: places.map((place) => ({ ...place, units: Math.max(0, this.#freeUnits(place)) })),
+      free,
+      ...hosts?.report(free, machines, avoidHosts),
       ...(namesCounted && { counted: counted.map(({ spec }) => spec.ref) }),
     };
   }
 
   show(machine: M): ObservedMachine {
     const { rules } = this.#ports;
-    const { spec, power, createdAt } = machine;
+    const { spec, power, createdAt, host } = machine;
     const endpoint = rules.endpoint(machine);
     return {
       ref: spec.ref,
       power,
       createdAt,
       ...(endpoint !== undefined && { endpoint }),
+      ...(host !== undefined && { host }),
       ...(power === 'failed' && { detail: BOOT_FAILURE }),
       ...(power === 'paused' && { detail: PAUSED }),
       ...(rules.manifest.keepsNotes && { note: spec.note }),
@@ -115,8 +124,10 @@ export class Machines<M extends MachineRecord> {
     return this.#order(ref, 'resume', (machine) => {
       if (machine.power === 'paused') this.#put({ ...machine, power: 'running' });
       if (machine.power === 'stopped') {
-        if (!machine.holdsUnit && !this.#hasFreeUnit(machine.spec)) return this.#noCapacity(machine.spec);
-        const next = { ...machine, boots: machine.boots + 1, holdsUnit: true };
+        const wanted = { ...machine.spec, only: machine.host, avoidHosts: [] };
+        if (!machine.holdsUnit && !this.#hasFreeUnit(wanted)) return this.#noCapacity(machine.spec);
+        const slot = machine.holdsUnit ? undefined : this.#slotFor(wanted);
+        const next = { ...machine, boots: machine.boots + 1, holdsUnit: true, ...slot };
         const until = this.#endOf(next, 'start');
         this.#put({ ...next, power: 'starting', until, reclaimAt: this.#reclaimAt(next, until) });
       }
@@ -250,14 +261,19 @@ export class Machines<M extends MachineRecord> {
     return this.#hasFreeUnit(spec) ? undefined : this.#noCapacity(spec);
   }
 
-  #hasFreeUnit(spec: MachineSpec): boolean {
+  #hasFreeUnit(spec: Wanted): boolean {
     return this.#freeUnits(spec) > 0;
   }
 
   /** Negative if the offer's units were reduced below the number of its machines. */
-  #freeUnits(place: Pick<MachineSpec, 'offerId' | 'datacenter'>): number {
-    const units = this.#ports.rules.units(place.offerId, place.datacenter) ?? 0;
-    return units - this.#index.occupiedUnits(place);
+  #freeUnits(wanted: Wanted): number {
+    const { units, hosts } = this.#ports.rules;
+    const free = (units(wanted.offerId, wanted.datacenter) ?? 0) - this.#index.occupiedUnits(wanted);
+    return Math.min(free, hosts?.freeSlots(wanted, this.#index.all()).length ?? free);
+  }
+
+  #slotFor(wanted: Wanted): Slot | undefined {
+    return this.#ports.rules.hosts?.freeSlots(wanted, this.#index.all())[0];
   }
 
   #noCapacity(spec: MachineSpec): Step<never> {
@@ -288,7 +304,7 @@ export class Machines<M extends MachineRecord> {
     };
     const reclaimAt = begun.until === null ? null : this.#reclaimAt(begun, begun.until);
     // `rules.make` returns the fields that only this platform's machines have.
-    const machine = { ...begun, reclaimAt, ...rules.make(spec) } as M;
+    const machine = { ...begun, reclaimAt, ...this.#slotFor(spec), ...rules.make(spec) } as M;
     this.#put(machine);
     this.#last = machine.number;
     observer?.made?.(machine);

@@ -81,7 +81,8 @@ export function driverOf<M extends MachineRecord>(
     disown: (ref, cookie, limits) =>
       carry('disown', ref, () => remove(ref, cookie, () => machines.disown(ref)), limits),
     ...(machines.inventory() !== undefined && {
-      inventory: () => carry('inventory', undefined, () => machines.inventory() ?? noCount),
+      inventory: (avoidHosts) =>
+        carry('inventory', undefined, () => machines.inventory(avoidHosts) ?? noCount),
     }),
     volumes: {
       get: (ref) => carry('volumes.get', ref, () => volumes.get(ref)),

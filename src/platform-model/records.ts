@@ -11,6 +11,9 @@ export interface MachineRecord {
   createdAt: number;
   /** When get and list start to show it; absent: at once. */
   visibleAt?: number;
+  /** The host that has it and, while it holds a unit, the slot there. Absent: the platform does not report hosts. */
+  host?: string;
+  slot?: number;
   power: Power;
   /** When `power` ends by itself; null: never. */
   until: number | null;

@@ -1,4 +1,4 @@
-import type { FreeUnits } from '../orchestrator/model/inventory.ts';
+import type { FreeUnits, ObservedHost } from '../orchestrator/model/inventory.ts';
 import type {
   DriverManifest,
   Endpoint,
@@ -22,6 +22,24 @@ export type Phase = 'boot' | 'stop' | 'start' | 'restart' | 'destroy';
 /** Timed phases of a volume. */
 export type VolumePhase = 'create' | 'attach' | 'detach' | 'resize' | 'destroy';
 
+/** A free unit of an offer on a host. */
+export type Slot = Required<Pick<MachineRecord, 'host' | 'slot'>>;
+
+/** The hosts of a platform. `machines`: all that exist. */
+export interface HostRules<M extends MachineRecord> {
+  /** The slots that a machine can take, best first. `only`: on this host. */
+  freeSlots(
+    wanted: Pick<MachineSpec, 'offerId' | 'datacenter' | 'avoidHosts'> & { only?: string | undefined },
+    machines: readonly M[],
+  ): readonly Slot[];
+  /** The hosts, and the count with the reasons why no unit is free. */
+  report(
+    free: readonly FreeUnits[],
+    machines: readonly M[],
+    avoidHosts: readonly string[],
+  ): { free: FreeUnits[]; hosts: ObservedHost[] };
+}
+
 /** The behaviour of a platform. `M`: a machine with the fields that only this platform keeps. */
 export interface PlatformRules<M extends MachineRecord> {
   manifest: DriverManifest;
@@ -35,6 +53,8 @@ export interface PlatformRules<M extends MachineRecord> {
   places?: readonly Pick<FreeUnits, 'offerId' | 'datacenter'>[];
   /** Whether an inventory names the machines that it has counted as occupying units. Default: true. */
   namesCounted?: boolean;
+  /** Absent: the platform does not report hosts. */
+  hosts?: HostRules<M>;
   /** Number of create calls that make a machine: each makes a part, and the last one boots it. Absent: one. */
   createCalls?(spec: MachineSpec): number;
   /** Why the next part cannot be made; undefined: it can. */

@@ -27,6 +27,7 @@ import {
 export const simulator: DriverDefinition<SimulatorConfig> = {
   name: 'simulator',
   about,
+  placesOnHosts: true,
   async manifests() {
     const { manifestOf } = await import('./platform/rules.ts');
     return (['hot', 'cold'] as const).map((attach) => ({
@@ -168,12 +169,19 @@ function unusableState(stateFile: string, error: unknown): Fatal {
 }
 
 function capacityOf({ offers, regions }: Catalog): SimulatedCapacity[] {
-  return [...offers.values()].flatMap(({ id, instanceType, placements }) =>
-    placements.map(({ region, units }) => ({
-      offerId: id,
+  return [...offers.values()].flatMap((offer) =>
+    offer.placements.map(({ region, units }) => ({
+      offerId: offer.id,
       datacenter: regions.get(region)?.datacenter ?? region,
       units,
-      spot: instanceType === 'SPOT',
+      spot: offer.instanceType === 'SPOT',
+      size: {
+        vcpus: offer.vcpus,
+        memoryGb: offer.memoryGb,
+        rootDiskGb: offer.rootDisk?.maxGb ?? offer.storageGb,
+        gpuCount: offer.gpuCount ?? 0,
+        gpuType: offer.gpuType,
+      },
     })),
   );
 }

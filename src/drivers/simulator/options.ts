@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { createSeededRandom } from '../kit/seeded-random.ts';
 
 type Range = [min: number, max: number];
@@ -39,12 +40,16 @@ export const simulatorConfigSchema = z.strictObject({
 });
 export type SimulatorConfig = z.infer<typeof simulatorConfigSchema>;
 
+type Size = Pick<MachineSpec, 'vcpus' | 'memoryGb' | 'rootDiskGb' | 'gpuCount' | 'gpuType'>;
+
 export interface SimulatedCapacity {
   offerId: string;
   datacenter: string;
   units: number;
   /** Whether the platform may reclaim machines of this offer. */
   spot: boolean;
+  /** What one unit takes of a host at most. Absent: unknown, and each unit has a host of its own. */
+  size?: Size;
 }
 
 export interface SimulatorOptions {

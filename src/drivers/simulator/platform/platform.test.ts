@@ -14,12 +14,12 @@ afterEach(async () => {
 
 async function simulator(
   platform: SimulatorOptions['platform'] = {},
-): Promise<{ driver: PlatformDriver; clock: VirtualClock }> {
-  const clock = new VirtualClock();
-  const capacity = [
+  capacity: SimulatorOptions['capacity'] = [
     { offerId: 'h100', datacenter: 'fra', units: 1, spot: false },
     { offerId: 'h100-spot', datacenter: 'fra', units: 1, spot: true },
-  ];
+  ],
+): Promise<{ driver: PlatformDriver; clock: VirtualClock }> {
+  const clock = new VirtualClock();
   const driver = await createSimulator({ stateFile: ':memory:', capacity, platform }, clock);
   cleanups.push(async () => {
     await driver.close();
@@ -65,6 +65,7 @@ describe('a create', () => {
     expect(await observe(driver, 'berth-1')).toEqual({
       ref: 'berth-1',
       note: 'a note',
+      host: 'fra-r1-h100-1',
       power: 'building',
       createdAt: clock.now(),
     });
@@ -209,6 +210,52 @@ describe('the platform on its own', () => {
     expect(await driver.get('berth-2')).toEqual({ answer: 'gone' });
     expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'running' });
   });
+});
+
+it('puts the units of a datacenter on hosts, keeps each machine on its host, and shows hosts with their GPUs', async () => {
+  const { vcpus, memoryGb, rootDiskGb, gpuCount, gpuType } = machineSpec();
+  const size = { vcpus, memoryGb, rootDiskGb, gpuCount, gpuType };
+  const region = { offerId: 'h100', datacenter: 'fra', units: 3, spot: false, size };
+  const { driver } = await simulator(instantly, [region, region]);
+  const [one, other] = ['fra-r1-h100-1', 'fra-r1-h100-2'];
+  const make = (ref: string, ...avoidHosts: string[]) =>
+    driver.create(machineSpec({ ref, avoidHosts }), null);
+  const count = async (...avoidHosts: string[]) => driver.inventory?.(avoidHosts);
+  const hosts: unknown[] = [];
+  for (const ref of ['a', 'b', 'c', 'd']) hosts.push(doneValue(await make(ref)).host);
+  expect(hosts).toEqual([one, one, one, other]);
+  expect(doneValue(await make('e', one)).host).toBe(other);
+  expect(await make('f', one)).toMatchObject({ outcome: 'failed', code: 'capacity', sideEffect: 'none' });
+  expect(await count(one)).toMatchObject({
+    free: [
+      {
+        units: 0,
+        obstacles: [`${one}: an operator has cordoned it in Berth`, `${other}: all its units are taken`],
+      },
+    ],
+    hosts: [
+      {
+        host: one,
+        state: 'closed',
+        vcpus: { total: 32, taken: 24 },
+        memoryGb: { total: 256, taken: 192 },
+        diskGb: { total: 400, taken: 300 },
+        devices: [...'aabbcc  '].map((ref, gpu) => ({
+          id: `gpu${gpu}`,
+          type: 'H100',
+          ...(ref === ' ' ? { state: 'free' } : { state: 'claimed', ref }),
+        })),
+      },
+      { host: other, state: 'open', devices: [...'ddee'].map((ref) => ({ ref })) },
+    ],
+  });
+  doneValue(await driver.stop('d', null));
+  expect(await count(one)).toMatchObject({ free: [{ units: 1 }] });
+  doneValue(await make('f', one));
+  expect(await driver.start('d', null)).toMatchObject({ outcome: 'failed', code: 'capacity' });
+  expect(await count()).toMatchObject({ free: [{ units: 1 }] });
+  await driver.destroy('e', null, anOrder);
+  expect(doneValue(await driver.start('d', null)).host).toBe(other);
 });
 
 describe('the configuration', () => {

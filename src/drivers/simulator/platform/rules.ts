@@ -3,14 +3,13 @@ import type { PlatformRules } from '../../../platform-model/rules.ts';
 import { generateHostKey } from '../../kit/host-key.ts';
 import { GUEST_USER } from '../guest/guest.ts';
 import type { Draws, SimulatedCapacity, SimulatorConfig } from '../options.ts';
+import { hostRulesOf } from './hosts.ts';
 import type { SimulatedMachine } from './records.ts';
 
 /** Longest poll interval. */
 const MAX_POLL_AFTER_MS = 1_000;
 /** The default size limit of a request. A machine's disk could hold more. */
 const CLOUD_INIT_BYTES = 1024 * 1024;
-
-type Pool = Pick<SimulatedCapacity, 'units' | 'spot'>;
 
 /** The rules of the configured platform. `host`: the public address of every machine. */
 export function rulesOf(
@@ -22,14 +21,9 @@ export function rulesOf(
     reap_stopped_after_s: reapAfterS,
     reclaim_spot_after_s: reclaimAfterS,
   } = config;
-  const poolOf = (offerId: string, datacenter: string): Pool | undefined => {
-    const found = capacity().filter((pool) => pool.offerId === offerId && pool.datacenter === datacenter);
-    if (found.length === 0) return undefined;
-    return {
-      units: found.reduce((sum, { units }) => sum + units, 0),
-      spot: found.some(({ spot }) => spot),
-    };
-  };
+  const pools = (): SimulatedCapacity[] => poolsOf(capacity());
+  const poolOf = (offerId: string, datacenter: string): SimulatedCapacity | undefined =>
+    pools().find((pool) => pool.offerId === offerId && pool.datacenter === datacenter);
   const [restartMin, restartMax] = config.restart_ms;
   return {
     manifest: manifestOf(config, 0),
@@ -45,8 +39,9 @@ export function rulesOf(
     longestPollMs: MAX_POLL_AFTER_MS,
     units: (offerId, datacenter) => poolOf(offerId, datacenter)?.units,
     get places() {
-      return capacity().map(({ offerId, datacenter }) => ({ offerId, datacenter }));
+      return pools().map(({ offerId, datacenter }) => ({ offerId, datacenter }));
     },
+    hosts: hostRulesOf(pools),
     hasVolumes: (there) => capacity().some(({ datacenter }) => datacenter === there),
     bootFailureRate: config.boot_failure_rate,
     ...(reapAfterS !== undefined && { reapStoppedAfterMs: reapAfterS * 1000 }),
@@ -57,6 +52,16 @@ export function rulesOf(
     make: ({ ref }) => newGuest(!draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate)),
     endpoint: (machine) => endpointOf(machine, host),
   };
+}
+
+/** The capacity with the regions of a datacenter together. */
+function poolsOf(capacity: readonly SimulatedCapacity[]): SimulatedCapacity[] {
+  const parts = Map.groupBy(capacity, ({ offerId, datacenter }) => `${datacenter}/${offerId}`);
+  return [...parts.values()].map((pool) => ({
+    ...(pool[0] as SimulatedCapacity),
+    units: pool.reduce((sum, { units }) => sum + units, 0),
+    spot: pool.some(({ spot }) => spot),
+  }));
 }
 
 /** The guest of a machine that has not booted yet. */

@@ -29,7 +29,8 @@ async function life(of: PlatformDriver, clock: VirtualClock): Promise<object[]> 
       await clock.advance(answer.pollAfterMs);
     }
   }
-  const read = async () => void answers.push(await driver.list(), await volumes.list());
+  const read = async () =>
+    void answers.push(await driver.list(), await volumes.list(), await driver.inventory(['fra-r1-h100-1']));
   await through((cookie) => driver.create(machineSpec({ datacenter: 'nowhere' }), cookie));
   await through((cookie) => driver.create(spec, cookie));
   await through((cookie) => volumes.create(volume, cookie));
@@ -42,7 +43,9 @@ async function life(of: PlatformDriver, clock: VirtualClock): Promise<object[]> 
   await through((cookie) => driver.start('berth-1', cookie));
   await through((cookie) => driver.disown('berth-1', cookie));
   await through((cookie) => volumes.destroy('vol', cookie, anOrder));
-  await through((cookie) => driver.create(machineSpec({ ref: 'berth-2' }), cookie));
+  await through((cookie) =>
+    driver.create(machineSpec({ ref: 'berth-2', avoidHosts: ['fra-r1-h100-1'] }), cookie),
+  );
   await through((cookie) => driver.destroy('berth-2', cookie, anOrder));
   await read();
   return JSON.parse(JSON.stringify(answers), withoutChance);
@@ -62,7 +65,9 @@ it.each(['hot', 'cold'] as const)(
     const [here, there] = [await life(simulator, clock), await life(pair.driver, pair.clock)];
     expect(there).toEqual(here);
     const outcomes = here.map((each) => Object.values(each)[0]);
-    expect(new Set(outcomes)).toEqual(new Set(['failed', 'pending', 'done', 'observed', 'gone', 'listed']));
+    expect(new Set(outcomes)).toEqual(
+      new Set(['failed', 'pending', 'done', 'observed', 'gone', 'listed', 'counted']),
+    );
     expect(pair.driver.manifest).toEqual({ ...simulator.manifest, createVisibleWithinMs: ORDER_VALID_MS });
     await simulator.close();
   },

@@ -59,6 +59,7 @@ export function connectSimulator(
     manifest: manifestOf({ attach_volume: attachVolume }, ORDER_VALID_MS),
     get: (ref) => orUnknown(() => ask('get', ref)),
     list: () => orUnknown(() => ask('list')),
+    inventory: (avoidHosts = []) => orUnknown(() => ask('inventory', [...avoidHosts])),
     create: (spec, cookie, call) => order(() => send('create', [spec, cookie], call)),
     stop: (ref, cookie, call) => order(() => send('stop', [ref, cookie], call)),
     start: (ref, cookie, call) => order(() => send('start', [ref, cookie], call)),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { cloudInitSchema } from '../../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../../contract/instance.ts';
 import { destroyReasons, recordedOrder } from '../../../orchestrator/model/destroy-order.ts';
+import { deviceStates, hostStates, type Inventory } from '../../../orchestrator/model/inventory.ts';
 import {
   failureCodes,
   type Listing,
@@ -54,6 +55,7 @@ const machineSpec = z
     sshKeys: z.array(z.string()),
     cloudInit: cloudInitSchema.optional(),
     note: z.string(),
+    avoidHosts: z.array(z.string()).exactOptional(),
   })
   .transform(({ gpuType, cloudInit, ...spec }): MachineSpec => ({ ...spec, gpuType, cloudInit }));
 
@@ -81,6 +83,7 @@ const machine: z.ZodType<ObservedMachine> = z.object({
       hostKeyFingerprint: z.string().exactOptional(),
     })
     .exactOptional(),
+  host: z.string().exactOptional(),
   detail: z.string().exactOptional(),
   note: z.string().exactOptional(),
 });
@@ -102,6 +105,45 @@ const order = z
   .transform(recordedOrder);
 
 const unknown = z.object({ answer: z.literal('unknown'), reason: z.string() });
+
+const share = z.object({ total: z.number(), taken: z.number() }).exactOptional();
+const inventory: z.ZodType<Inventory> = z.union([
+  z.object({
+    answer: z.literal('counted'),
+    free: z.array(
+      z.object({
+        offerId: z.string(),
+        datacenter: z.string(),
+        units: z.number(),
+        obstacles: z.array(z.string()).exactOptional(),
+      }),
+    ),
+    counted: z.array(ref).exactOptional(),
+    hosts: z
+      .array(
+        z.object({
+          host: z.string(),
+          state: z.enum(hostStates),
+          detail: z.string().exactOptional(),
+          vcpus: share,
+          memoryGb: share,
+          diskGb: share,
+          devices: z
+            .array(
+              z.object({
+                id: z.string(),
+                type: z.string(),
+                state: z.enum(deviceStates),
+                ref: ref.exactOptional(),
+              }),
+            )
+            .exactOptional(),
+        }),
+      )
+      .exactOptional(),
+  }),
+  unknown,
+]);
 
 function presenceOf<T>(value: z.ZodType<T>): z.ZodType<Presence<T>> {
   const observed = z.object({ answer: z.literal('observed'), value });
@@ -135,6 +177,7 @@ function stepOf<T>(value: z.ZodType<T>): z.ZodType<Step<T>> {
 export const calls = {
   get: { arguments: z.tuple([ref]), answer: presenceOf(machine) },
   list: { arguments: z.tuple([]), answer: listingOf(machine) },
+  inventory: { arguments: z.tuple([z.array(z.string())]), answer: inventory },
   create: { arguments: z.tuple([machineSpec, cookie]), answer: stepOf(machine) },
   stop: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
   start: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },

@@ -12,7 +12,8 @@ import { createRemoteServer } from './server.ts';
 
 const TOKEN = 'a-token-for-the-tests';
 
-export const CAPACITY = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
+const size = { vcpus: 8, memoryGb: 64, rootDiskGb: 100, gpuCount: 8, gpuType: 'H100' };
+export const CAPACITY = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false, size }];
 
 export interface RemotePair extends AsyncDisposable {
   address: string;

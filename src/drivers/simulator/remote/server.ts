@@ -89,13 +89,15 @@ type Handlers = { [Name in CallName]: (...given: CallArguments<Name>) => Promise
 
 function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
   const volumes = volumesOf(driver);
-  const { disown } = driver;
+  const { disown, inventory } = driver;
   const { usage } = volumes;
   if (usage === undefined) throw new TypeError('the simulator knows how much of its volumes is used');
   if (disown === undefined) throw new TypeError('the simulator takes its mark off');
+  if (inventory === undefined) throw new TypeError('the simulator counts its units');
   return {
     get: (ref) => driver.get(ref),
     list: () => driver.list(),
+    inventory: (avoidHosts) => inventory.call(driver, avoidHosts),
     create: (spec, cookie) => driver.create(spec, cookie, limits),
     stop: (ref, cookie) => driver.stop(ref, cookie, limits),
     start: (ref, cookie) => driver.start(ref, cookie, limits),
