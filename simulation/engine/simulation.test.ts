@@ -5,7 +5,7 @@ import { engines } from '../runner/subject.ts';
 import { runEngine } from './run.ts';
 
 const SEED = '1';
-const COMMANDS = 20;
+const COMMANDS = 16;
 
 let prepared: Prepared;
 beforeAll(async () => {
