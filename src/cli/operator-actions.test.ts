@@ -69,7 +69,6 @@ describe('cordons on the command line', () => {
     expect(await refusal('cordon', 'region', 'mars')).toMatch(
       'There is no region mars: give one of eu-frankfurt',
     );
-    expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses hosts by name');
     expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon on offer');
     expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01T00:00:00Z')).toMatch(
       'give a future time',

@@ -112,6 +112,8 @@ describe('a cordon', () => {
     };
     const subject = { kind: 'region', name: first.region, platform: 'east' } as const;
     await cordon.perform({ ...deps, sold }, actor, subject);
+    const host = { ...subject, kind: 'host', name: 'kvm-1' } as const;
+    await expect(cordon.perform({ ...deps, sold }, actor, host)).rejects.toThrow('choose hosts by name');
     expect(await regionsOf()).toContain(first.region);
     await set({ kind: 'platform', name: 'default' });
     expect([await regionsOf(), await order()]).toEqual([[], 'capacity_unavailable']);

@@ -7,7 +7,7 @@ export const about: DriverAbout = {
   traps: [
     'Its machines are SSH servers of Berth’s own, with a small disk and some thirty commands: it is for trials and tests.',
     'After a power cut the last writes of its state may be missing.',
-    'It has no hosts: it neither places machines nor reports where they are.',
+    'A machine starts again only on its own host: if others have taken its units, the start is refused, even if other hosts have room.',
   ],
   guide: 'simulator.md',
 };

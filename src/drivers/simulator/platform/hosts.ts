@@ -5,7 +5,7 @@ import type { SimulatedCapacity } from '../options.ts';
 import type { SimulatedMachine } from './records.ts';
 
 const GPUS_PER_HOST = 8;
-const VCPUS_PER_HOST = 256;
+const VCPUS_PER_HOST = 512;
 const HOSTS_PER_RACK = 4;
 
 /** A host has slots, one for each unit of its offer. */
@@ -16,7 +16,7 @@ interface SimulatedHost {
 }
 
 /**
- * The hosts of a platform. Each holds units of one offer, as many as fit in 8 GPUs or 256 vCPUs. A host's name depends
+ * The hosts of a platform. Each holds units of one offer, as many as fit in 8 GPUs or 512 vCPUs. A host's name depends
  * only on its offer, datacenter and number, so that changes of other offers do not rename it.
  */
 export function hostRulesOf(pools: () => readonly SimulatedCapacity[]): HostRules<SimulatedMachine> {
