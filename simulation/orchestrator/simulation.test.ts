@@ -22,7 +22,8 @@ it('repeats a run exactly by its seed (I27)', async () => {
 
 const SEEDS = 3;
 const COMMANDS = 8;
-const SEEDS_OF_TWO = 2;
+/** On two platforms, and on several hosts. */
+const SEEDS_OF_TWO = 1;
 
 it(`keeps every invariant over ${SEEDS} seeds [orchestrator-seeds]`, { timeout: 300_000 }, async () => {
   const failures: string[] = [];
@@ -33,7 +34,7 @@ it(`keeps every invariant over ${SEEDS} seeds [orchestrator-seeds]`, { timeout: 
   expect(failures).toEqual([]);
 });
 
-it(`and on two platforms over ${SEEDS_OF_TWO} [two-platforms-seeds]`, { timeout: 300_000 }, async () => {
+it(`and on two platforms over ${SEEDS_OF_TWO} seed [two-platforms-seeds]`, { timeout: 300_000 }, async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SEEDS_OF_TWO; seed++) {
     const outcome = await runOrchestrator(prepared, String(seed), 3 * COMMANDS, 'platforms');
@@ -42,7 +43,7 @@ it(`and on two platforms over ${SEEDS_OF_TWO} [two-platforms-seeds]`, { timeout:
   expect(failures).toEqual([]);
 });
 
-it(`and on a platform of several hosts over ${SEEDS_OF_TWO} [hosts-seeds]`, {
+it(`and on a platform of several hosts over ${SEEDS_OF_TWO} seed [hosts-seeds]`, {
   timeout: 300_000,
 }, async () => {
   const failures: string[] = [];
