@@ -265,7 +265,7 @@ it('lists capacity, platforms and orphans [fleet-commands]', async () => {
   ]);
   expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
   expect(await run('platforms', '--ask')).toMatch(
-    /\ndefault +hal-fra1-b-r1-h100-sxm-1x-1 +open +0\/72 +0\/600 +0\/12000\n.*\ndefault +hal-fra1-b-r1-h100-sxm-1x-1 +gpu0 +NVIDIA H100 SXM +free /s,
+    /\ndefault +hal-fra1-b-r1-h100-sxm-1x-1 +open +0\/72 +0\/600 +0\/12000\n.*\ndefault +hal-fra1-b-r1-h100-sxm-1x-1 +gpu0 +NVIDIA H100 SXM +free\n/s,
   );
   expect(await run('orphans')).toBe('There is no orphan.\n');
   expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);
