@@ -79,7 +79,7 @@ describe('what the platform has room for', () => {
     expect([refused().length, JSON.stringify(reply.body)]).toEqual([2, expect.not.stringContaining('kvm-1')]);
     const operator = await berth.orchestrator.addOperator('ann');
     const { body } = await berth.orchestrator.operate(operator, '/capacity');
-    expect(JSON.stringify(body)).toContain(`The catalog has 3. On each host: ${obstacles[0]}.`);
+    expect(JSON.stringify(body)).toContain(`The catalog has 3. Limits: ${obstacles[0]}.`);
   });
 
   it('is more than the catalog has: no more than its units are sold', async () => {

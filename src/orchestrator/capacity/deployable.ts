@@ -12,7 +12,7 @@ export interface Sale {
   unclaimedUnits(offerId: string, region: string): number;
   /** Units that the platform itself has capacity for, including taken ones. Undefined if it sets no limit. */
   platformUnits(offer: Offer, region: string): number | undefined;
-  /** Why the platform has room for no more, for each host. Empty if it has, or does not say. For the operator. */
+  /** Why the platform has room for no more: hosts, then quotas. Empty if it has, or does not say. For the operator. */
   obstacles(offer: Offer, region: string): readonly string[];
   /**
    * Whether {@link platformUnits} leaves out capacity: that of silent hosts, or all of it while the platform does not

@@ -162,7 +162,14 @@ describe('the units that can be sold', () => {
   it('are shown with what limits them, in clean words, until a count does not name it', async () => {
     const { driver, inventory } = counting({ ...counted(1), limitedBy: ['quota:\ncores 40 of 40'] });
     await inventory.refresh(new Map());
-    expect(inventory.limitedBy).toEqual(['quota: cores 40 of 40']);
+    expect([inventory.limitedBy, inventory.obstacles('offer', 'here')]).toEqual([
+      ['quota: cores 40 of 40'],
+      [],
+    ]);
+    const full = { ...free(0), obstacles: ['kvm-1: full'] };
+    driver.inventory = async () => ({ ...counted(0), free: [full], limitedBy: ['quota'] }) as Inventory;
+    await inventory.refresh(new Map());
+    expect(inventory.obstacles('offer', 'here')).toEqual(['kvm-1: full', 'quota']);
     driver.inventory = async () => counted(1) as Inventory;
     await inventory.refresh(new Map());
     expect(inventory.limitedBy).toEqual([]);

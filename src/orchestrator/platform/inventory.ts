@@ -57,7 +57,10 @@ export class PlatformInventory {
     return this.#holds ? this.#capacity.get(`${offerId} ${region}`) : 0;
   }
 
-  /** Why the last count has no free unit of an offer in a region, for each host. Empty if the driver does not say. */
+  /**
+   * Why the last count has no free unit of an offer in a region: on each host, then limits of the whole platform. Empty
+   * if the driver does not say.
+   */
   obstacles(offerId: string, region: string): readonly string[] {
     return this.#obstacles.get(`${offerId} ${region}`) ?? [];
   }
@@ -103,7 +106,7 @@ export class PlatformInventory {
         inventory.counted === undefined
           ? stillTaken(after.filter(isHere), listed, unseen, this.#deps.catalog)
           : takenInCount([...before, ...after].filter(isHere), [...inventory.counted, ...unseen]);
-      this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
+      this.#keep(inventory, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
       this.hosts = inventory.hosts ?? [];
       this.limitedBy = inventory.limitedBy ?? [];
       this.#countedAt = askedAt;
@@ -119,7 +122,10 @@ export class PlatformInventory {
    * The new capacity is the free units plus the claims whose machine is in the count. A claim whose machine is not made
    * yet will take a free unit. A claim on another platform, where the offer was sold before, takes no unit here.
    */
-  #keep(free: readonly FreeUnits[], claims: readonly HeldClaim[]): void {
+  #keep(
+    { free, limitedBy = [] }: { free: readonly FreeUnits[]; limitedBy?: readonly string[] },
+    claims: readonly HeldClaim[],
+  ): void {
     const { catalog, platform } = this.#deps;
     const taken = new Map<string, number>();
     for (const { offerId, region } of claims) add(taken, `${offerId} ${region}`, 1);
@@ -131,7 +137,7 @@ export class PlatformInventory {
       for (const [token, region] of catalog.regions)
         if (region.datacenter === datacenter) {
           capacity.set(`${offerId} ${token}`, units + (taken.get(`${offerId} ${token}`) ?? 0));
-          why.set(`${offerId} ${token}`, obstacles);
+          why.set(`${offerId} ${token}`, units > 0 ? [] : [...obstacles, ...limitedBy]);
         }
     }
     this.#capacity = capacity;

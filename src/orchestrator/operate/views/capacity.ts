@@ -161,7 +161,7 @@ function noneLeft(
   if (claimed >= ofCatalog)
     return [{ reason: 'sold_out', text: `Used of the ${units} in the catalog: ${taken}.` }];
   if (room !== null && claimed >= room) {
-    const text = `The platform has room for ${room} units; ${claimed} are used${failed > 0 ? ` (${failed} by instances that failed)` : ''}. The catalog has ${units}.${obstacles.length === 0 ? '' : ` On each host: ${obstacles.join('; ')}.`}`;
+    const text = `The platform has room for ${room} units; ${claimed} are used${failed > 0 ? ` (${failed} by instances that failed)` : ''}. The catalog has ${units}.${obstacles.length === 0 ? '' : ` Limits: ${obstacles.join('; ')}.`}`;
     return [{ reason: 'platform_full', text }];
   }
   return [];
