@@ -33,20 +33,25 @@ describe('a program that berth doctor checks', () => {
     return isEnded ? all : clock.advanceUntilSettled(all, 1_000);
   };
 
-  it('reports its capabilities, its machines and its free units', async () => {
+  it('reports its capabilities, its machines, its volumes and its free units', async () => {
     const counted = say({
-      id: '3',
+      id: '4',
       result: { answer: 'counted', free: [{ offer_id: 'o', datacenter: 'd', units: 2 }] },
     });
     const info = infoAnswer({ version: '1.2' });
-    Object.assign((info as { result: { capabilities: object } }).result.capabilities, { inventory: true });
+    const listed = (id: string) => say({ id, result: { answer: 'listed', items: [] } });
+    Object.assign((info as { result: { capabilities: object } }).result.capabilities, {
+      inventory: true,
+      attach_volume: 'hot',
+    });
     const findings = await diagnosed(
-      `read -r a; ${say(info)}; read -r b; ${say({ id: '2', result: { answer: 'listed', items: [] } })}; read -r c; ${counted}; ${LISTEN}`,
+      `read -r a; ${say(info)}; read -r b; ${listed('2')}; read -r c; ${listed('3')}; read -r d; ${counted}; ${LISTEN}`,
     );
     expect(findings.map(({ verdict, finding }) => [verdict, finding])).toEqual([
       ['ok', 'it is script 1.2, speaks version 1 and answered info in 0 ms'],
-      ['ok', expect.stringMatching(/^stop true, .*attach_volume none.*inventory true/)],
+      ['ok', expect.stringMatching(/^stop true, .*attach_volume hot.*inventory true/)],
       ['ok', 'it has 0 machines of Berth; that took 0 ms'],
+      ['ok', 'it has 0 volumes of Berth; that took 0 ms'],
       ['ok', 'free units: 2 of o in d; that took 0 ms'],
     ]);
   });

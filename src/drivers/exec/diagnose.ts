@@ -22,7 +22,7 @@ interface Deps {
 
 const LOOK_AT_STDERR = 'Run `berth driver test` and read the standard error output of the driver.';
 
-/** Asks the driver for its capabilities, machines and units, and measures the response times. Changes nothing. */
+/** Asks the driver for its capabilities, machines, volumes and units, and measures the response times. Changes nothing. */
 export async function* diagnose({
   subject,
   connect,
@@ -49,12 +49,18 @@ export async function* diagnose({
     yield ok(`${subject}: capabilities`, sentenceOf(info.capabilities));
     const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore };
     const driver = createPlatform(channel, { info, catalog, timeoutMs, log: quiet });
-    yield await timed(`${subject}: list`, clock, timeoutMs, async () => {
-      const listing = await driver.list();
-      return listing.answer === 'listed'
-        ? `it has ${counted(listing.items.length, 'machine')} of Berth`
-        : { problem: listing.reason };
-    });
+    const { volumes } = driver;
+    const lists = [
+      { method: 'list', kind: 'machine', list: () => driver.list() },
+      ...(volumes ? [{ method: 'volumes.list', kind: 'volume', list: () => volumes.list() }] : []),
+    ];
+    for (const { method, kind, list } of lists)
+      yield await timed(`${subject}: ${method}`, clock, timeoutMs, async () => {
+        const listing = await list();
+        return listing.answer === 'listed'
+          ? `it has ${counted(listing.items.length, kind)} of Berth`
+          : { problem: listing.reason };
+      });
     if (driver.inventory === undefined) return;
     const { inventory: count } = driver;
     yield await timed(`${subject}: inventory`, clock, timeoutMs, async () => {
