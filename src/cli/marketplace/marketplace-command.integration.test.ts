@@ -1,5 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -117,6 +118,40 @@ describe('berth marketplace', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/^provider-d: .*ECONNREFUSED/);
     expect(stdout).not.toContain(KEY);
+  });
+
+  it('reports what cannot be read or sold in a list of a provider that answers', async () => {
+    const offer = {
+      name: 'N',
+      vcpus: 1,
+      memory_gb: 1,
+      storage_gb: 1,
+      instance_type: 'DEDICATED',
+      regions: [],
+    };
+    const good = { ...offer, id: 'good', price_per_hour: 1, available: true, supports_cloud_init: false };
+    const configurations = [good, { ...good, id: 7 }, { ...good, id: 'dear', price_per_hour: 1e9 }];
+    const provider = createHttpServer((request, response) =>
+      response
+        .setHeader('Content-Type', 'application/json')
+        .end(JSON.stringify(request.url?.includes('instances') ? { instances: [] } : { configurations })),
+    );
+    await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
+    const file = join(folder, 'answers.yaml');
+    const { port } = provider.address() as AddressInfo;
+    writeFileSync(file, readFileSync(config, 'utf8').replace('127.0.0.1:1/', `127.0.0.1:${port}/`));
+    const { code, stdout } = await runMain(['marketplace', 'providers', 'check', '--config', file]);
+    provider.close();
+    expect([code, stdout.split('\n')]).toEqual([
+      1,
+      [
+        expect.stringMatching('^provider-d: answers; 2 offers'),
+        expect.stringMatching('^provider-d: GET /configurations: configurations\\[1\\]: id'),
+        expect.stringMatching('^provider-d: GET /availability: configurations\\[1\\]: id'),
+        expect.stringMatching('^provider-d: the offer "dear" is left out'),
+        '',
+      ],
+    ]);
   });
 });
 
@@ -357,7 +392,7 @@ describe('an operator can', () => {
     const { code, stdout } = await runMain(args);
     expect([code, JSON.parse(stdout)]).toEqual([
       1,
-      [{ id: 'provider-d', ok: false, sentence: expect.any(String) }],
+      [{ id: 'provider-d', ok: false, sentence: expect.any(String), problems: [] }],
     ]);
   });
 

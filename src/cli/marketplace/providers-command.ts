@@ -4,6 +4,7 @@ import { createClients } from '../../compose/marketplace/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { counted } from '../../contract/counted.ts';
 import type { KnownProviders, ProviderRow } from '../../marketplace/operate/views/providers.ts';
+import { publishedOffers } from '../../marketplace/providers/published-offers.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { Certificates } from '../../runtime/certificates.ts';
 import { createLog } from '../../runtime/log.ts';
@@ -48,19 +49,29 @@ export function providersCommand(): Command {
     .description('call each provider and report problems; exit code 1 if there are any')
     .action(async (flags: OutputFlag, command: Command) => {
       const config = loadProvidersFor(command);
-      const parts = { env: process.env, clock: systemClock, log: createLog('silent') };
+      const unread = new Map(config.providers.map(({ id }) => [id, [] as string[]]));
+      const clients = createClients(config, {
+        env: process.env,
+        clock: systemClock,
+        log: createLog('silent'),
+        onProblem: (id, { call, message }) => unread.get(id)?.push(`${call}: ${message}`),
+      });
       const results = await Promise.all(
-        createClients(config, parts).map(async ({ profile: { id }, client }) => {
+        clients.map(async ({ profile: { id }, client }) => {
           const answer = await ask(client);
-          return { id, isRight: answer.problem === null, sentence: toSentence(answer) };
+          const problems = [...(unread.get(id) ?? []), ...answer.leftOut];
+          const isRight = answer.problem === null && problems.length === 0;
+          return { id, isRight, sentence: toSentence(answer), problems };
         }),
       );
       if (isData(flags))
         printData(
           flags,
-          results.map(({ id, isRight, sentence }) => ({ id, ok: isRight, sentence })),
+          results.map(({ isRight, ...result }) => ({ ...result, ok: isRight })),
         );
-      else for (const { id, sentence } of results) printLine(`${id}: ${sentence}`);
+      else
+        for (const { id, sentence, problems } of results)
+          for (const line of [sentence, ...problems]) printLine(`${id}: ${line}`);
       if (results.some(({ isRight }) => !isRight)) process.exitCode = 1;
     });
   withOutput(
@@ -133,14 +144,14 @@ async function askProviders({ config, clock }: CommandDeps): Promise<KnownProvid
   );
   const endOf = new Map(certificates.list().map(({ name, endsAt }) => [name, endsAt]));
   return new Map(
-    answers.map(([id, { offers, offersInStock, problem }]) => [
+    answers.map(([id, { offers, offersInStock, problem, leftOut }]) => [
       id,
       {
         catalogReadAt: problem === null ? clock.now() : null,
         certificateEndsAt: endOf.get(id) ?? null,
         offers,
         offersInStock,
-        problems: problem === null ? [] : [problem],
+        problems: problem === null ? leftOut : [problem],
       },
     ]),
   );
@@ -151,6 +162,8 @@ interface Answer {
   offersInStock: number;
   /** Null if all calls succeeded. */
   problem: string | null;
+  /** Why each offer that can be read is not sold. */
+  leftOut: string[];
 }
 
 /**
@@ -162,10 +175,12 @@ async function ask(client: OrchestratorClient): Promise<Answer> {
     const offers = await client.listConfigurations();
     const available = await client.listAvailability();
     await client.listInstances();
-    return { offers: offers.length, offersInStock: available.length, problem: null };
+    const leftOut: string[] = [];
+    publishedOffers({ configurations: offers, available }, (problem) => leftOut.push(problem));
+    return { offers: offers.length, offersInStock: available.length, problem: null, leftOut };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    return { offers: 0, offersInStock: 0, problem: error.message };
+    return { offers: 0, offersInStock: 0, problem: error.message, leftOut: [] };
   } finally {
     await client.close();
   }

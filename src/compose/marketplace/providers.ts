@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isForbiddenAddress } from '../../client/addresses.ts';
 import { createClient } from '../../client/create-client.ts';
 import type { Credential } from '../../client/credential.ts';
+import type { OnProblem } from '../../client/elements.ts';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { bundledProfileFile, loadProfile } from '../../config/marketplace/load-profile.ts';
 import type { MarketplaceConfig, ProviderEntry } from '../../config/marketplace/schema.ts';
@@ -58,6 +59,8 @@ interface Parts {
   log: Log;
   /** Called with the certificates of the providers. */
   certificates?: Certificates;
+  /** Called for each part of a provider's list that cannot be read. By default it is logged. */
+  onProblem?: (provider: string, problem: Parameters<OnProblem>[0]) => void;
 }
 
 /** Creates a client for each configured provider. @throws {Fatal | ConfigError} */
@@ -104,7 +107,7 @@ function connect(
   { allow_private, polling }: MarketplaceConfig,
   entry: ProviderEntry,
   credential: Credential,
-  { clock, log, certificates }: Parts,
+  { clock, log, certificates, onProblem = logProblem(log) }: Parts,
 ): OrchestratorClient {
   try {
     return createClient({
@@ -115,13 +118,17 @@ function connect(
       connections: polling.concurrency,
       clock,
       certificateSeen: certificates?.of('provider', entry.id),
-      onProblem: (problem) => log.warn({ provider: entry.id, problem }, 'part of a list cannot be read'),
+      onProblem: (problem) => onProblem(entry.id, problem),
     });
   } catch (error) {
     throw new Fatal(`The provider ${entry.id} cannot be used: ${(error as Error).message}.`, {
       cause: error,
     });
   }
+}
+
+function logProblem(log: Log): NonNullable<Parts['onProblem']> {
+  return (provider, problem) => log.warn({ provider, problem }, 'part of a list cannot be read');
 }
 
 export interface SecretSource {
