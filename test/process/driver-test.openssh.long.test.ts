@@ -24,7 +24,7 @@ describe('berth driver test', () => {
 
   it.each([
     { file: template, program: 'python3', passed: 31 },
-    { file: full, program: 'python3', passed: 41 },
+    { file: full, program: 'python3', passed: 42 },
     { file: driverFile('node/driver.mjs'), program: process.execPath, passed: 31 },
   ])(
     'passes the template $file, and leaves nothing behind [exec-template]',
@@ -45,7 +45,7 @@ describe('berth driver test', () => {
       },
     );
     const url = String((await once(server.stdout, 'data'))[0]).trim();
-    expect(await test(site, '--url', url)).toBe(36);
+    expect(await test(site, '--url', url)).toBe(37);
     const refused = await runBerth(['driver', 'test', '--url', url]);
     server.kill();
     await once(server, 'close');
