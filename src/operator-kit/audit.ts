@@ -61,7 +61,7 @@ const INVISIBLE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 /** Operators' texts are shown in consoles, terminals and the catalog. @throws {Fatal} */
 function assertVisible(detail: Readonly<Record<string, unknown>>): void {
   for (const [name, text] of Object.entries(detail)) {
-    const code = typeof text === 'string' ? INVISIBLE.exec(text)?.[0].charCodeAt(0) : undefined;
+    const code = typeof text === 'string' ? INVISIBLE.exec(text)?.[0].codePointAt(0) : undefined;
     if (code === undefined) continue;
     const point = code.toString(16).toUpperCase().padStart(4, '0');
     throw new Fatal(`${name} has an invisible character (U+${point}): remove it.`);
