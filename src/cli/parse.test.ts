@@ -21,7 +21,7 @@ it.each(['', '30', '30s', '2w', '-2h', '1.5h', 'soon', '9999999d', ...noTimes])(
   '%j is none, and the sentence says what is',
   (text) => {
     expect(() => parseTime('--expires', text, now)).toThrow(
-      `--expires ${text}: give minutes, hours or days such as 30m, 2h or 7d, or a time with its zone such as 2030-01-31T00:00:00Z.`,
+      `--expires ${text}: give minutes, hours or days such as 30m, 2h or 7d, or a time that exists, with its zone, such as 2030-01-31T00:00:00Z.`,
     );
   },
 );

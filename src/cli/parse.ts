@@ -9,7 +9,7 @@ function parseDuration(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-const TIME = 'a time with its zone such as 2030-01-31T00:00:00Z';
+const TIME = 'a time that exists, with its zone, such as 2030-01-31T00:00:00Z';
 /** The latest time that RFC 3339 can express. */
 const LAST_MS = Date.UTC(10_000) - 1;
 
@@ -65,7 +65,8 @@ export function parseUsd(what: string, text: string): number {
 
 /** @throws {Fatal} */
 export function parseCount(what: string, text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Fatal(`${what} ${text}: give a whole number.`);
+  if (!/^\d{1,9}$/.test(text))
+    throw new Fatal(`${what} ${text}: give a whole number of at most nine digits.`);
   return Number(text);
 }
 

@@ -87,7 +87,10 @@ it.each([
 });
 
 it.each([
-  [{ startAt: '2027-02-29T00:00:00Z' }, '--start-at 2027-02-29T00:00:00Z: give a time with its zone such as'],
+  [
+    { startAt: '2027-02-29T00:00:00Z' },
+    '--start-at 2027-02-29T00:00:00Z: give a time that exists, with its zone, such as',
+  ],
   [{ creditUsd: '5' }, '--credit-usd and --team-limits need --marketplace'],
 ])('refuses %j', (given, words) => {
   expect(() => toOptions({ host: '', port: '', ...given })).toThrow(words);

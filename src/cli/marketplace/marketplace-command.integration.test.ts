@@ -222,7 +222,9 @@ describe('an operator can', () => {
       minimum_runtime_minutes: 5,
       deployment_mail: true,
     });
-    expect(await sentenceOf('users', 'set', email, '--create-limit', 'ten')).toMatch('give a whole number');
+    expect(await sentenceOf('users', 'set', email, '--create-limit', '2147483647')).toMatch(
+      'give a whole number of at most nine digits.',
+    );
   });
 
   it('create keys, which open the API until they are revoked [operator-sets-keys]', async () => {
