@@ -107,7 +107,7 @@ function connect(
   { allow_private, polling }: MarketplaceConfig,
   entry: ProviderEntry,
   credential: Credential,
-  { clock, log, certificates, onProblem = logProblem(log) }: Parts,
+  { clock, log, certificates, onProblem = hourlyLog({ clock, log }) }: Parts,
 ): OrchestratorClient {
   try {
     return createClient({
@@ -127,8 +127,22 @@ function connect(
   }
 }
 
-function logProblem(log: Log): NonNullable<Parts['onProblem']> {
-  return (provider, problem) => log.warn({ provider, problem }, 'part of a list cannot be read');
+const HOUR_MS = 3_600_000;
+/** How many problems are remembered. */
+const MOST_PROBLEMS = 1_000;
+
+/** Logs each problem once an hour: lists are read every few seconds. */
+export function hourlyLog({ clock, log }: Pick<Parts, 'clock' | 'log'>): NonNullable<Parts['onProblem']> {
+  const loggedAt = new Map<string, number>();
+  return (provider, problem) => {
+    const key = JSON.stringify([provider, problem]);
+    const now = clock.now();
+    const last = loggedAt.get(key);
+    if (last !== undefined && now - last < HOUR_MS) return;
+    if (loggedAt.size >= MOST_PROBLEMS) loggedAt.clear();
+    loggedAt.set(key, now);
+    log.warn({ provider, problem }, 'part of a list cannot be read');
+  };
 }
 
 export interface SecretSource {
