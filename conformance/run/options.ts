@@ -18,7 +18,7 @@ export interface RunOptions extends SignIn {
   level: Level;
   /** Ids of checks; default: all of the level. */
   only?: readonly string[] | undefined;
-  /** A text from whoever will verify the report, which contains it. */
+  /** A text chosen by whoever will verify the report. The report contains it. */
   nonce?: string | undefined;
   settings: ChosenSettings;
   /** Whether resources without a known price may be created. The cap cannot cover them. */

@@ -36,7 +36,7 @@ export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   }
 };
 
-/** Whether Incus moves it. A move stops the machine, and starts it again: nobody has stopped it. */
+/** Whether Incus is moving it. A move stops a running machine and starts it again, so nobody asked for that stop. */
 async function isMoving(
   { api }: Platform,
   { instance, isMoving: isRenamed }: Extract<Found, { is: 'ours' }>,

@@ -42,7 +42,7 @@ export class BodiesUnderWay {
 
 /** One body of a {@link BodiesUnderWay}. */
 export interface BodyUnderWay {
-  /** Counts the body with this size from now on. Returns false if there is no room for it. */
+  /** Counts the body with this size from now on. Returns false, and counts nothing, if that would exceed the limit. */
   reserve(bytes: number): boolean;
   /** Must be called once its request has ended. */
   end(): void;

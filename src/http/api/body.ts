@@ -13,7 +13,7 @@ export interface BodyRefusals {
 }
 
 const FIRST_BUFFER_BYTES = 16 * 1024;
-/** The `Retry-After` of a body for which there is no room. */
+/** The `Retry-After` of the 503 that refuses a body while too many bytes are under way. */
 const RETRY_SECONDS = '5';
 /** All bodies under way together have at most this many times the maximum size of one, or `LEAST_BYTES`. */
 const BODIES_AT_ONCE = 16;
@@ -43,7 +43,7 @@ export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHa
 
 /**
  * Returns a function that reads the body of a request and passes it to `use`. Until `use` has settled, the body counts
- * as under way: for the request's key, or else its network, and for all. A body for which there is no room is refused.
+ * as under way: for the request's key, or else its network, and for all. One that would exceed the limit is refused.
  */
 export function bodyReader(maxBytes: number, refusals: BodyRefusals) {
   const underWay = new BodiesUnderWay(Math.max(LEAST_BYTES, BODIES_AT_ONCE * maxBytes));

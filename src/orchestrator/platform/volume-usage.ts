@@ -14,7 +14,7 @@ interface Deps {
 /** The platform is asked at most this often, however many clients ask. */
 const READ_EVERY_MS = 60_000;
 
-/** How much of a platform's volumes is used. It is read when somebody asks. */
+/** How much of its volumes' space a platform uses. It asks the driver when a client asks, at most once a minute. */
 export class PlatformVolumeUsage {
   readonly #deps: Deps;
   #last: UsageReading | undefined;
@@ -29,9 +29,10 @@ export class PlatformVolumeUsage {
   async read(): Promise<UsageReading | undefined> {
     const { driver, clock } = this.#deps;
     const { volumes } = driver;
-    if (volumes?.usage === undefined) return undefined;
+    const usage = volumes?.usage;
+    if (usage === undefined) return undefined;
     if (Math.abs(clock.now() - this.#askedAt) >= READ_EVERY_MS)
-      this.#reading ??= this.#refresh(() => volumes.usage?.() ?? NONE).finally(() => {
+      this.#reading ??= this.#refresh(() => usage.call(volumes)).finally(() => {
         this.#reading = undefined;
       });
     await this.#reading;
@@ -47,5 +48,3 @@ export class PlatformVolumeUsage {
     this.#last = { measuredAt, usedBytes };
   }
 }
-
-const NONE = Promise.resolve({ answer: 'unknown', reason: 'there are no volumes' } as const);
