@@ -33,7 +33,7 @@ const status = async () => (await berth.read(`/instances/${id}`))['status'];
 const pass = async (ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= SECOND_MS) await berth.clock.advance(Math.min(left, SECOND_MS));
 };
-const turn = (power: 'paused' | 'running' | 'starting' | 'stopped' | 'failed') =>
+const turn = (power: 'building' | 'paused' | 'running' | 'starting' | 'stopped' | 'failed') =>
   berth.platform.change(ref, { power });
 const powerNow = () => berth.platform.machines.get(ref)?.power;
 const alarms = async () =>
@@ -67,6 +67,21 @@ it('a paused machine is an alarm with its reason at once, and STOPPED after a mi
   ]);
   await pass(120 * SECOND_MS);
   expect([await status(), await alarms()]).toEqual(['STOPPED', [paused()]]);
+});
+
+it('a machine that is made anew under the name of an ONLINE one is an alarm within seconds, and ERROR if it stays unfinished [unfinished-machine]', async () => {
+  turn('building');
+  await pass(30 * SECOND_MS);
+  const unfinished = { kind: 'step_failing', subject: id, text: expect.stringContaining('unfinished') };
+  expect([await status(), await alarms()]).toEqual(['ONLINE', [unfinished]]);
+  turn('running');
+  await pass(30 * SECOND_MS);
+  expect([await status(), await alarms()]).toEqual(['ONLINE', []]);
+  turn('building');
+  await pass(9 * 60 * SECOND_MS);
+  expect([await status(), await alarms()]).toEqual(['ONLINE', [unfinished]]);
+  await berth.passUntil(`/instances/${id}`, 'ERROR', 90 * SECOND_MS);
+  expect([powerNow(), berth.count('stop'), berth.count('destroy')]).toEqual(['building', 0, 0]);
 });
 
 it('the grace is kept with the row, so that it goes on after a restart of Berth', async () => {

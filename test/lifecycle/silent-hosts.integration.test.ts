@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
+import { putInstanceWork } from '../../src/orchestrator/model/rows.ts';
 import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { anOrder } from '../support/rows/orchestrator-rows.ts';
@@ -201,7 +202,10 @@ describe('the delete of a machine beside a silent host', () => {
       return { outcome: 'pending', cookie: 'removing', pollAfterMs: 30_000 };
     };
     // A later attempt than the row of a restored backup has: it is the machine, and the earlier one is removed.
-    await store.transact((tx) => tx.instances.update({ ...row, status: 'PROVISIONING' }));
+    await store.transact(async (tx) => {
+      await tx.instances.update({ ...row, status: 'PROVISIONING' });
+      await putInstanceWork(tx, row.id, 'create', berth.clock.now() + 10 * MINUTE_MS);
+    });
     hosts.set('n2', 'silent');
     await berth.clock.advance(2 * MINUTE_MS);
     expect(await store.read.attempts.byRef(row.ownerRef)).toMatchObject({ closedAt: expect.any(Number) });

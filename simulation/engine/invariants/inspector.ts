@@ -229,13 +229,15 @@ export class EngineInspector
       isPolicySet: scenario.heldFailuresS !== null,
       isOrderedByOperator: this.world.removedByOperator.has(after.id),
     });
-    endIsTrue(written, truth);
+    // A create that stood still since before people removed the machine may reach the engine now. The sweep removes its
+    // machine; or it never becomes the one that its tenant had.
+    const isRemade = this.hasSuffered(after.id, 'remove');
+    const isBlank = ({ disk }: Machine): boolean => isRemade && disk?.content.guest === undefined;
+    endIsTrue(written, { ...truth, machines: own.filter((machine) => !isBlank(machine)) });
     // What people were moving to a host that is silent since is removed once it is shown.
     const isHidden = ({ host }: Machine): boolean =>
       this.hasSuffered(after.id, 'move') &&
       engine.hosts.some(({ name, isSilent }) => name === host && isSilent);
-    // A create that stood still since before people removed the machine may reach the engine now. The sweep removes its machine.
-    const isRemade = this.hasSuffered(after.id, 'remove');
     destroyedIsProved(
       written,
       own.filter((machine) => machine.ref === after.ownerRef && !isHidden(machine) && !isRemade),

@@ -2,7 +2,7 @@ import { type Attempt, generationOf } from '../model/attempt.ts';
 import { type DestroyReason, recordedOrder } from '../model/destroy-order.ts';
 import type { OwnerRef } from '../model/platform-driver.ts';
 import { rowOf } from '../model/rows.ts';
-import type { Transaction } from '../model/store.ts';
+import type { Reader, Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import { volumeMoveOf } from '../model/work-cookies.ts';
 import type { ReconcileContext } from './context.ts';
@@ -126,6 +126,14 @@ export async function isUnderWay(
 ): Promise<boolean> {
   const open = await work.of(id);
   return open !== null && (open.leaseUntil > now || volumeMoveOf(open.cookie)?.target === ref);
+}
+
+/**
+ * Whether an instance's create is still open, so that no tenant has used its machine. One that is PROVISIONING without it
+ * waits for its SSH proof, and may have been ONLINE before a restore.
+ */
+export async function isCreateOpen({ work }: Pick<Reader, 'work'>, id: string): Promise<boolean> {
+  return (await work.of(id))?.kind === 'create';
 }
 
 /**

@@ -10,6 +10,7 @@ import type { InstanceWorkKind } from '../model/work.ts';
 import { confirmMachine, readMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
+import { isCreateOpen } from '../platform/superseded-attempts.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
 import { failCreate } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
@@ -34,10 +35,10 @@ export async function reconcileMachines(
   const live = new Set(rows.map(({ id }) => id));
   for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.instances.delete(id);
   const later = laterAttempts(shown);
-  const waits = ({ id, status, ownerRef }: InstanceRecord): boolean =>
-    status === 'PROVISIONING' && (later.get(id) ?? 0) > generationOf(ownerRef);
-  const held = rows.filter((row) => restoreHold.instances.has(row.id) && !waits(row));
+  const held = rows.filter(({ id }) => restoreHold.instances.has(id));
   await forEachInSlices(held, { atOnce: ROWS_AT_ONCE, isStopped }, async (row) => {
+    const hasLater = (later.get(row.id) ?? 0) > generationOf(row.ownerRef);
+    if (hasLater && (await isCreateOpen(store.read, row.id))) return;
     const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
       log.error({ err: error, ...instanceLogNames(row) }, 'a row could not be reconciled with its machine');
       return false;

@@ -9,6 +9,7 @@ import { withFaults } from '../../drivers/kit/faults.ts';
 import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
+import { putInstanceWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { ExpectedMachines } from '../platform/expected-machines.ts';
@@ -265,14 +266,16 @@ it('the remains of an earlier attempt are removed under an order that names the 
 });
 
 it.each([
-  ['whose own is gone', 'ONLINE', false, '-g2'],
-  ['that no tenant has used', 'PROVISIONING', true, '-g2'],
-  ['whose own may have a tenant on it', 'ONLINE', true, ''],
+  ['whose own is gone', 'ONLINE', undefined, false, '-g2'],
+  ['that no tenant has used', 'PROVISIONING', 'create', true, '-g2'],
+  ['whose own may have a tenant on it', 'ONLINE', undefined, true, ''],
+  ['that was ONLINE before the restore before', 'PROVISIONING', 'verify', true, ''],
 ] as const)(
   'of a later attempt and the row of a restored backup %s, the machine is the right one',
-  async (_what, status, isThere, suffix) => {
+  async (_what, status, kind, isThere, suffix) => {
     const { listing, platform, standing } = await setUp({ ref: `${REF}-g2`, row: { status, ownerRef: REF } });
     if (isThere) await platform.driver.create(machineSpec({ ref: REF }), null);
+    if (kind !== undefined) await store.transact((tx) => putInstanceWork(tx, ID, kind, clock.now()));
     await listing();
     expect(await store.read.instances.byId(ID)).toMatchObject({ ownerRef: `${REF}${suffix}` });
     expect(await store.read.attempts.byRef(REF)).toEqual(

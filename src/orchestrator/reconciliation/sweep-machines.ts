@@ -9,6 +9,7 @@ import type { ReconcileContext } from '../platform/context.ts';
 import type { ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import {
+  isCreateOpen,
   isUnderWay,
   removeAgain,
   removeOtherAttempt,
@@ -147,13 +148,13 @@ export class MachineSweep {
     const isLater = generationOf(ref) > generationOf(row.ownerRef);
     if (!isLater && !isListedAgain) return;
     if ((await removeOtherAttempt(this.#context, 'instance', { id: row.id, ref })) !== 'later') return;
-    const isUnused =
-      row.status === 'PROVISIONING' || (await confirmMachine(this.#context, row)).answer === 'gone';
+    const wasCreating = await isCreateOpen(store.read, row.id);
+    const isUnused = wasCreating || (await confirmMachine(this.#context, row)).answer === 'gone';
     if (!isUnused) return void this.#orphans.push({ ref, power, action: 'log' });
     await store.transact(async (tx) => {
       const current = await tx.instances.byId(row.id);
       if (current === null || current.ownerRef !== row.ownerRef || current.destroyOrder !== null) return;
-      if (current.status !== row.status) return;
+      if (current.status !== row.status || (await isCreateOpen(tx, row.id)) !== wasCreating) return;
       if (await isUnderWay(tx, { id: row.id, ref }, clock.now())) return;
       await supersede(tx, { ...current, resourceKind: 'instance', platform }, alarms.server, clock.now());
       await amend(tx, current, clock.now(), { ownerRef: ref, host: machine.host ?? null });

@@ -17,6 +17,11 @@ import { isDown } from './stop.ts';
 /** How long a machine may be paused before its instance is STOPPED, in milliseconds. */
 const PAUSED_GRACE_MS = 60_000;
 const PAUSED_POLL_MS = 5_000;
+/** How long people may rebuild the machine of an ONLINE instance before it counts as failed, in milliseconds. */
+const UNFINISHED_GRACE_MS = 10 * 60_000;
+const UNFINISHED_POLL_MS = 10_000;
+const UNFINISHED =
+  'its machine reads as unfinished, as if somebody is making it anew: after 10 minutes its instance ends in ERROR';
 
 /** Reads the machine after a listing differed from the row, and applies what is certain. */
 export async function stepObserve(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
@@ -47,6 +52,8 @@ async function applyMachine(
       return finish;
     case 'paused':
       return applyPause(context, lease, tx, record);
+    case 'building':
+      return applyUnfinished(context, lease, tx, record, machine);
     case 'failed':
       return onMachineFailed(context, lease, tx, record, machine);
     case 'destroying':
@@ -82,6 +89,27 @@ async function applyPause(
   const afterMs = Math.max(0, Math.min(deadlineAt - now, PAUSED_POLL_MS));
   // Waiting is not a failure: it does not count towards the alarm of a failing step.
   return { step: 'again', afterMs, attempt: attempt - 1 };
+}
+
+/**
+ * Fails the instance after a grace period, with an alarm in the meantime: the disk that its tenant wrote to is gone, or is
+ * being replaced. The deadline of the work holds its end.
+ */
+async function applyUnfinished(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  machine: ObservedMachine,
+): Promise<Next> {
+  const now = context.clock.now();
+  const graceEndsAt = now + UNFINISHED_GRACE_MS;
+  if (lease.deadlineAt === null || lease.deadlineAt > graceEndsAt)
+    return { step: 'observe', deadlineAt: graceEndsAt };
+  if (now < lease.deadlineAt)
+    return { step: 'again', afterMs: UNFINISHED_POLL_MS, problem: UNFINISHED, isAlarm: true };
+  const detail = 'it reads as unfinished, and is no longer the machine that its tenant had';
+  return onMachineFailed(context, lease, tx, record, { ...machine, detail });
 }
 
 /**
