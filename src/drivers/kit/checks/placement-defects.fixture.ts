@@ -3,6 +3,7 @@ import {
   type Break,
   broken,
   destroyWithoutLimits,
+  manifest,
   onHosts,
   placedNowhere,
   volumes,
@@ -133,6 +134,21 @@ export const placementDefects: Record<string, [defect: string, breaks: Break][]>
   fence: [
     ['declares fences without comparing them', destroyWithoutLimits],
     ['does not compare the fences of volumes', volumesWithoutLimits],
+  ],
+  'volume-usage': [
+    [
+      'declares the opposite of what it does',
+      (driver) => manifest(driver, { volumeUsage: driver.volumes?.usage === undefined }),
+    ],
+    [
+      'counts fewer bytes than none',
+      (driver) => ({
+        ...manifest(driver, { volumeUsage: true }),
+        ...volumes(driver, () => ({
+          usage: async () => ({ answer: 'listed', items: [{ ref: 'suite-v', usedBytes: -1 }] }),
+        })),
+      }),
+    ],
   ],
   'volume-survives': [
     [
