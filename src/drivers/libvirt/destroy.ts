@@ -2,6 +2,7 @@ import { basename, dirname } from 'node:path';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
+import type { OnForeignSnapshot } from '../kit/foreign-snapshots.ts';
 import type { Change } from './change.ts';
 import { hasProblem, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
@@ -122,7 +123,7 @@ async function removeSnapshots(
   { host, domain }: FoundMachine,
   { foreign, others, copy }: MachineFiles,
   order: DestroyOrder,
-  policy: 'wait' | 'delete',
+  policy: OnForeignSnapshot,
 ): Promise<Step<never> | undefined> {
   if (copy !== undefined) return failed('conflict', heldByCopy(host, copy, domain.mark.ref));
   const still = await thoseThere(host, others);

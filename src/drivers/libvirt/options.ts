@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { onForeignSnapshotSchema } from '../kit/foreign-snapshots.ts';
 
 const name = z
   .string()
@@ -133,8 +134,7 @@ export const libvirtConfigSchema = z.strictObject({
     .default({}),
   /** Which host with room gets a machine: the emptiest or the fullest. */
   placement: z.enum(['spread', 'pack']).default('spread'),
-  /** How a delete handles an operator's snapshots of the machine: it waits, with an alarm, or removes them too. */
-  on_foreign_snapshot: z.enum(['wait', 'delete']).default('wait'),
+  on_foreign_snapshot: onForeignSnapshotSchema,
   /** Time for a machine to shut down before its power is cut, in seconds. */
   stop_grace_s: z.number().nonnegative().max(3600).default(60),
 });
