@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { failFastWhileSilent, type Host, openHost } from './client.ts';
+import { failFastWhileSilent, openHost } from './client.ts';
 import { VirshError } from './errors.ts';
 import { someHostOptions } from './host-options.fixture.ts';
 import { openHostShell } from './hosts/host-shell.ts';
@@ -10,7 +11,7 @@ import { openLogin } from './hosts/ssh-login.ts';
 import { useSsh } from './hosts/use-ssh.fixture.ts';
 
 /** A host whose `virsh` is this `sh` script. */
-function openHostOf(script: string, uri = 'qemu:///system'): Host {
+function openHostOf(script: string, uri = 'qemu:///system'): ReturnType<typeof openHost> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-virsh-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const program = join(folder, 'virsh');
@@ -60,6 +61,23 @@ it('reads a file from its start in each call, and keeps it open', async () => {
 it('kills a hanging virsh and its child processes', async () => {
   const hanging = openHostOf('sleep 300 & sleep 300').virsh(['list'], { timeoutMs: 300 });
   await expect(hanging).rejects.toMatchObject({ problem: 'unreachable' });
+});
+
+it('does not take a host for silent whose libvirt waits for a domain, and asks nothing twice meanwhile', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-virsh-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  execFileSync('mkfifo', [join(folder, 'lock')]);
+  const waits = `cd ${folder}; [ "$4" = hostname ] && exec echo kvm-1; echo "$5" >>asked; [ "$5" = b ] || [ -e free ] || read -r line <lock`;
+  const host = openHostOf(`${waits}; echo of "$5"`);
+  onTestFinished(() => host.close());
+  const ask = (name: string, withinMs: number) => host.virsh(['dumpxml', name], { withinMs });
+  for (const _ of [1, 2]) await expect(ask('a', 50)).rejects.toMatchObject({ problem: 'late' });
+  expect(await ask('b', 60_000)).toBe('of b\n');
+  expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('a\nb\n');
+  // The lock of the domain is free again.
+  writeFileSync(join(folder, 'free'), '');
+  writeFileSync(join(folder, 'lock'), '\n');
+  await expect.poll(() => ask('a', 60_000).catch(() => 'late')).toBe('of a\n');
 });
 
 it('kills a virsh that writes without end', async () => {

@@ -1,5 +1,6 @@
 import { closeSync } from 'node:fs';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
+import type { HostDomain } from './domain-xml.ts';
 import { problemOf, VirshError, type VirshProblem } from './errors.ts';
 import { guarded, guardProblems, type Limits, type Run } from './hosts/guard.ts';
 import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/ssh-login.ts';
@@ -8,6 +9,10 @@ import { anonymousFile, contentOf, runProgram } from './run-program.ts';
 
 /** Time limit of a virsh call outside a step; see {@link DEFAULT_CALL_MS}. */
 const CALL_MS = 2 * DEFAULT_CALL_MS;
+/** Libvirt gives up on a QEMU process that does not end in less time. */
+const QUESTION_MS = 120_000;
+/** Time limit for the check whether a host still answers. */
+const PROBE_MS = DEFAULT_CALL_MS / 3;
 /** Concurrent virsh calls per host. Each is a process, and with `qemu+ssh` a login. */
 const MAX_CALLS = 8;
 
@@ -17,6 +22,11 @@ export interface VirshCall {
   /** An open file, instead of `input`. */
   file?: number;
   timeoutMs?: number;
+  /**
+   * For a question that may wait for one domain: how long its answer is awaited, in milliseconds. The command goes on
+   * afterwards. Until it has ended, the same question fails at once, since each takes one of libvirt's workers.
+   */
+  withinMs?: number;
   /** For a command that changes something: the limits of its call. */
   limits?: Limits | undefined;
   /** Runs the command only in this run of the domain. */
@@ -27,6 +37,8 @@ export interface VirshCall {
 export interface Host {
   readonly name: string;
   readonly options: HostOptions;
+  /** The domains of its last complete list, by name. */
+  readonly lastKnown: Map<string, HostDomain>;
   /**
    * Runs virsh and returns its standard output. The arguments are passed unchanged, without a shell.
    *
@@ -38,41 +50,81 @@ export interface Host {
 }
 
 /** Runs `virsh` as one process per call, so that no open connection can break when libvirtd restarts. */
-export function openHost(options: HostOptions, login: Login = openLogin(options), program = 'virsh'): Host {
+export function openHost(
+  options: HostOptions,
+  login: Login = openLogin(options),
+  program = 'virsh',
+): Host & { close(): void } {
   const slots = createSlots(MAX_CALLS);
-  const callOnce = (args: readonly string[], call: VirshCall, bytes: boolean): Promise<Buffer> =>
-    slots(async () => {
-      await login.open();
-      const { limits, run } = call;
-      limits?.begin();
-      const isGuarded = limits !== undefined || run !== undefined;
-      const input = call.file ?? anonymousFile(call.input ?? '');
-      const files = { input, output: bytes ? anonymousFile('') : undefined };
-      try {
-        const own = [program, login.ownUri, options.state_dir] as const;
-        const argv = isGuarded
-          ? onHost(login, guarded(own, { fence: limits, run }, args, login.ssh !== undefined))
-          : [program, '-q', '-c', login.uri, ...args];
-        const printed = await callVirsh(argv, describe(options, args), files, {
-          timeoutMs: call.timeoutMs ?? CALL_MS,
-          asking: login.asking,
-          signal: limits?.signal,
-          isGuarded,
-        });
-        return files.output === undefined ? printed : contentOf(files.output);
-      } finally {
-        if (call.file === undefined) closeSync(input);
-        if (files.output !== undefined) closeSync(files.output);
-      }
+  const closing = new AbortController();
+  /** Questions that libvirt has not answered in time. */
+  const unanswered = new Set<string>();
+  const callOnce = async (
+    args: readonly string[],
+    call: VirshCall,
+    {
+      bytes = false,
+      signal = call.limits?.signal,
+    }: { bytes?: boolean; signal?: AbortSignal | undefined } = {},
+  ): Promise<Buffer> => {
+    await login.open();
+    const { limits, run } = call;
+    limits?.begin();
+    const isGuarded = limits !== undefined || run !== undefined;
+    const input = call.file ?? anonymousFile(call.input ?? '');
+    const files = { input, output: bytes ? anonymousFile('') : undefined };
+    try {
+      const own = [program, login.ownUri, options.state_dir] as const;
+      const argv = isGuarded
+        ? onHost(login, guarded(own, { fence: limits, run }, args, login.ssh !== undefined))
+        : [program, '-q', '-c', login.uri, ...args];
+      const printed = await callVirsh(argv, describe(options, args), files, {
+        timeoutMs: call.timeoutMs ?? CALL_MS,
+        asking: login.asking,
+        signal,
+        isGuarded,
+      });
+      return files.output === undefined ? printed : contentOf(files.output);
+    } finally {
+      if (call.file === undefined) closeSync(input);
+      if (files.output !== undefined) closeSync(files.output);
+    }
+  };
+  const probe = () => callOnce(['hostname'], { timeoutMs: PROBE_MS });
+  const unlessSilent = failFastWhileSilent(options.name, probe);
+  const ask = async (args: readonly string[], call: VirshCall, withinMs: number): Promise<Buffer> => {
+    const question = args.join(' ');
+    const late = new VirshError('late', `${describe(options, args)}: libvirt waits for a domain`);
+    if (unanswered.has(question)) throw late;
+    await login.open();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const timer = setTimeout(resolve, withinMs, undefined);
+    const end = new AbortController();
+    const signal = AbortSignal.any([closing.signal, end.signal]);
+    const answer = callOnce(args, { ...call, timeoutMs: QUESTION_MS }, { signal });
+    const inTime = await Promise.race([answer, promise]).finally(() => clearTimeout(timer));
+    if (inTime !== undefined) return inTime;
+    unanswered.add(question);
+    answer.catch(() => {}).finally(() => unanswered.delete(question));
+    await probe().catch((error) => {
+      end.abort();
+      throw error;
     });
-  const unlessSilent = failFastWhileSilent(options.name, () => callOnce(['hostname'], {}, false));
+    throw late;
+  };
   const run = (args: readonly string[], call: VirshCall, bytes = false): Promise<Buffer> =>
-    unlessSilent(() => callOnce(args, call, bytes));
+    unlessSilent(() =>
+      slots(() =>
+        call.withinMs === undefined ? callOnce(args, call, { bytes }) : ask(args, call, call.withinMs),
+      ),
+    );
   return {
     name: options.name,
     options,
+    lastKnown: new Map(),
     virsh: async (args, call = {}) => (await run(args, call)).toString('utf8'),
     virshBytes: (args, call = {}) => run(args, call, true),
+    close: () => closing.abort(),
   };
 }
 

@@ -5,11 +5,11 @@ import { done, failed, pending, unfinished } from '../../platform-model/steps.ts
 import { generateHostKey } from '../kit/host-key.ts';
 import type { Change } from './change.ts';
 import { define, mend, remark } from './definition.ts';
-import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
+import { type HostDomain, macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
 import { hasProblem, onProblem, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
-import { type HostDomain, listDomains } from './hosts/host-view.ts';
+import { observeDomains } from './hosts/domains.ts';
 import { chooseGpus } from './hosts/place.ts';
 import { obstacleOf, withCordons } from './hosts/room.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
@@ -67,7 +67,7 @@ async function claim(
     return failed('image_missing', `there is no image ${spec.image}`);
   const [view] = withCordons([await viewOf(host, config)], spec.avoidHosts);
   if (view === undefined) throw new Error(`there is no view of ${host.name}`);
-  const domains = await listDomains(host);
+  const domains = await observeDomains(host, host.shell);
   if (domains.some(({ release }) => release?.ref === spec.ref))
     return failed('already_exists', `${host.name} has ${spec.ref}, which was disowned: it is not Berth's`);
   const { disk, seed } = filesOf(spec.ref);
@@ -164,7 +164,7 @@ async function settle(
   const [machine, view, domains] = await Promise.all([
     readMachine(host, spec.ref),
     viewOf(host, config),
-    listDomains(host),
+    observeDomains(host, host.shell),
   ]);
   if (machine === undefined) throw new VirshError('no_domain', `${spec.ref} is gone from ${host.name}`);
   const { mark, uuid } = machine.domain;

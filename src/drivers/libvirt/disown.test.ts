@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
-import { listDomains } from './hosts/host-view.ts';
+import { listDomains } from './hosts/domains.ts';
 import { MemoryHost } from './memory-host.fixture.ts';
 import { aMachine, openMemoryPlatform } from './platform.fixture.ts';
 

@@ -195,6 +195,15 @@ export interface DefinedDomain {
   release: ReleaseMark | undefined;
 }
 
+export interface HostDomain extends DefinedDomain {
+  /** True also while it is paused. */
+  running: boolean;
+  /** Its processors may be halted. */
+  isPaused: boolean;
+  /** Libvirt does not answer about it: all else is as it was in the last complete list. */
+  isSilent?: true;
+}
+
 /** Parses `virsh dumpxml`. @throws {XmlError} */
 export const readDomainXml = (xml: string): DefinedDomain => readDomainElement(parseXml(xml));
 

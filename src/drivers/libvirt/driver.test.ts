@@ -135,6 +135,39 @@ it('a host that is away gets no machine, its machines stay unknown, and the list
   expect(await bench.driver.list()).toMatchObject({ answer: 'unknown' });
 });
 
+it('a domain that libvirt does not answer about keeps its last known state, with a fault, and delays nothing else [libvirt-silent-domain]', async () => {
+  const host = new MemoryHost();
+  const { bench } = openMemoryPlatform([host]);
+  const { driver } = bench;
+  for (const name of ['a', 'b']) await bench.create(bench.ref(name));
+  const [listed, counted] = [await driver.list(), await driver.inventory?.()];
+  if (listed.answer !== 'listed') throw new Error('it was not listed');
+  host.silent.add(REF);
+  const fault = { finding: expect.stringContaining(`about the domain ${REF}`), remedy: expect.any(String) };
+  const [first, ...others] = listed.items;
+  const items = [{ ...first, fault, isLastKnown: true }, ...others];
+  expect(await driver.list()).toEqual({ ...listed, items });
+  expect(await driver.inventory?.()).toEqual(counted);
+  const reason = expect.stringContaining(`about the domain ${REF}`);
+  expect(await driver.get(REF)).toEqual({ answer: 'unknown', reason });
+  const waits = { outcome: 'failed', code: 'transient' };
+  expect(await driver.destroy(REF, null, anOrder)).toMatchObject({ ...waits, detail: reason });
+  expect(await driver.get('suite-z')).toMatchObject({ answer: 'gone' });
+  await bench.create(bench.ref('c'));
+  const made = expect.objectContaining({ ref: 'suite-c' });
+  const all = { items: expect.arrayContaining([...items, made]), leftovers: [], hosts: { silent: [] } };
+  expect(await driver.list()).toMatchObject(all);
+  // Without libvirt's folders, such as in a container, a domain might be missing.
+  host.hasFolders = false;
+  expect(await driver.list()).toMatchObject(all);
+  expect(await driver.inventory?.()).toMatchObject({ answer: 'unknown' });
+  expect(await driver.get('suite-z')).toMatchObject({ answer: 'unknown' });
+  // Whether the silent domain has the disk of the other is not known.
+  expect(await driver.destroy('suite-b', null, anOrder)).toMatchObject(waits);
+  host.silent.clear();
+  for (const name of ['a', 'b', 'c']) await bench.destroy(bench.ref(name));
+});
+
 describe('a machine that libvirt has paused', () => {
   async function paused(pause: string) {
     const host = new MemoryHost();

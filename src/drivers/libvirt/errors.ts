@@ -4,6 +4,8 @@ import { failed, unfinished } from '../../platform-model/steps.ts';
 export type VirshProblem =
   /** The host or its libvirt does not answer: nothing is known. */
   | 'unreachable'
+  /** The host answers, but not this question in time: libvirt waits for a domain, and nothing is known of that one. */
+  | 'late'
   /** The host refuses Berth's credentials. */
   | 'refused'
   | 'no_domain'
@@ -102,6 +104,7 @@ const codes: Partial<Record<VirshProblem, FailureCode>> = {
   unreachable: 'transient',
   refused: 'auth',
   busy: 'transient',
+  late: 'transient',
   stale: 'transient',
   expired: 'transient',
   aborted: 'transient',

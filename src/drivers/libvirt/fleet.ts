@@ -6,8 +6,9 @@ import type { Asking } from '../kit/asking.ts';
 import { createTurns } from '../kit/turns.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
-import { isHostFailure, VirshError } from './errors.ts';
+import { hasProblem, isHostFailure, VirshError } from './errors.ts';
 import { chooseAccelerator } from './hosts/accelerator.ts';
+import { DOMAIN_WITHIN_MS, listUuids, observeDomains, silenceOf } from './hosts/domains.ts';
 import type { Run } from './hosts/guard.ts';
 import { readHostFacts } from './hosts/host-facts.ts';
 import { type HostShell, openHostShell } from './hosts/host-shell.ts';
@@ -93,7 +94,11 @@ function openMembers(config: LibvirtConfig, log: Log, asking: Asking | undefined
       });
       return chosen;
     };
-    return { ...host, shell, accelerator, close: login.close };
+    const close = (): Promise<void> => {
+      host.close();
+      return login.close();
+    };
+    return { ...host, shell, accelerator, close };
   });
 }
 
@@ -170,8 +175,8 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
   const uuid = uuidOf(ref);
   try {
     const [liveXml, xml] = await Promise.all([
-      host.virsh(['dumpxml', '--', uuid]),
-      host.virsh(['dumpxml', '--inactive', '--', uuid]),
+      host.virsh(['dumpxml', '--', uuid], { withinMs: DOMAIN_WITHIN_MS }),
+      host.virsh(['dumpxml', '--inactive', '--', uuid], { withinMs: DOMAIN_WITHIN_MS }),
     ]);
     const [running, definition] = [parseXml(liveXml), parseXml(xml)];
     const domain = readDomainElement(definition);
@@ -189,6 +194,7 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
       definition,
     };
   } catch (error) {
+    if (hasProblem(error, 'late')) throw new VirshError('late', silenceOf(host.name, ref));
     if (!(error instanceof VirshError && error.problem === 'no_domain')) throw error;
     if (await hasDomain(host, uuid)) throw new VirshError('busy', error.message);
     return undefined;
@@ -205,6 +211,11 @@ export function isUnmarked({ name, uuid, mark, release }: DefinedDomain): boolea
   return mark === undefined && release === undefined && uuid === uuidOf(name);
 }
 
-async function hasDomain(host: Host, uuid: string): Promise<boolean> {
-  return (await host.virsh(['list', '--all', '--uuid'])).split(/\s+/).includes(uuid);
+async function hasDomain(host: Member, uuid: string): Promise<boolean> {
+  try {
+    return (await listUuids(host, '--all')).includes(uuid);
+  } catch (error) {
+    if (!hasProblem(error, 'late')) throw error;
+    return (await observeDomains(host, host.shell)).some((domain) => domain.uuid === uuid);
+  }
 }

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { aDomain, aMark } from './domain-xml.fixture.ts';
 import { toDomainXml, uuidOf } from './domain-xml.ts';
-import { listDomains } from './hosts/host-view.ts';
+import { listDomains } from './hosts/domains.ts';
 import { MemoryHost } from './memory-host.fixture.ts';
 import { openMemoryPlatform } from './platform.fixture.ts';
 

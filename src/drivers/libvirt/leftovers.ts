@@ -4,9 +4,9 @@ import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Change } from './change.ts';
 import type { Host } from './client.ts';
-import { isMachine, uuidOf } from './domain-xml.ts';
+import { type HostDomain, isMachine, uuidOf } from './domain-xml.ts';
 import { isHostFailure, VirshError } from './errors.ts';
-import { type HostDomain, listDomains } from './hosts/host-view.ts';
+import { listDomains } from './hosts/domains.ts';
 import { deleteFile, filesOf, isFileOf, listFiles } from './pool.ts';
 
 interface LeftFiles {

@@ -8,16 +8,16 @@ import type {
   Presence,
 } from '../../orchestrator/model/platform-driver.ts';
 import { mend } from './definition.ts';
-import { isMachine } from './domain-xml.ts';
+import { type HostDomain, isMachine } from './domain-xml.ts';
 import { isHostFailure, onProblem, VirshError } from './errors.ts';
 import { hostsOf, inTime, type Member, rankOf } from './fleet.ts';
-import { type HostDomain, listDomains } from './hosts/host-view.ts';
+import { observeDomains } from './hosts/domains.ts';
 import { copiesIn, findLeftovers, proveGone } from './leftovers.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from './options.ts';
 import type { Platform } from './platform.ts';
 import { listFiles, listKnownFiles } from './pool.ts';
 import { neighboursOf, toObserved } from './translate.ts';
-import { faultOf, readPause, readSurroundings } from './trouble.ts';
+import { faultOf, readPause, readSurroundings, silenceFault } from './trouble.ts';
 
 /**
  * Reads a machine. The answer is `gone` only if no host has the domain, and no host that answers has its disk or seed.
@@ -51,7 +51,7 @@ export async function listMachines(platform: Platform): Promise<Listing<Observed
     inTime(clock, hosts, host, listHost(platform, host)).then(
       (listing) => [listing],
       (error) => {
-        if (!(error instanceof VirshError && isHostFailure(error))) throw error;
+        if (!(error instanceof VirshError && (isHostFailure(error) || error.problem === 'late'))) throw error;
         silent.set(host.name, error.message);
         return [];
       },
@@ -73,19 +73,20 @@ export async function listMachines(platform: Platform): Promise<Listing<Observed
 
 async function listHost(platform: Platform, host: Member): Promise<HostListing> {
   const files = await listKnownFiles(host).catch(onProblem<string[]>('no_pool', []));
-  const domains = await listDomains(host);
+  const domains = await observeDomains(host, host.shell, 'known');
   const ours = domains.flatMap(({ mark, ...domain }) =>
     mark === undefined || !isMachine({ ...domain, mark }) ? [] : [{ ...domain, mark }],
   );
   const neighbours = neighboursOf(host);
   const surroundings = ours.length === 0 ? undefined : await readSurroundings(host, ours);
   const items = ours.map(async (domain) => {
-    const { running, isPaused, uuid, mark } = domain;
-    const pause = isPaused ? await readPause(host, uuid) : undefined;
+    const { running, isPaused, isSilent: isLastKnown = false, uuid, mark } = domain;
+    const pause = isPaused && !isLastKnown ? await readPause(host, uuid) : undefined;
     // Its files are still being made.
     const isMade = running || (mark.memo !== 'create' && mark.memo !== 'boot');
-    const fault = isMade ? faultOf({ ref: mark.ref, running, pause, domain }, surroundings) : undefined;
-    const machine = await toObserved({ host, running, pause, fault, neighbours, domain });
+    const found = isMade ? faultOf({ ref: mark.ref, running, pause, domain }, surroundings) : undefined;
+    const fault = isLastKnown ? silenceFault(host.name, domain) : found;
+    const machine = await toObserved({ host, running, pause, fault, isLastKnown, neighbours, domain });
     return { rank: rankOf({ running, pause, domain }), machine };
   });
   return {

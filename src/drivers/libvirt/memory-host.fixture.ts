@@ -1,4 +1,5 @@
 import type { VirshCall } from './client.ts';
+import type { HostDomain } from './domain-xml.ts';
 import { VirshError, type VirshProblem } from './errors.ts';
 import type { Member } from './fleet.ts';
 import { openHostWith, type SysfsTree } from './gpus/sysfs.fixture.ts';
@@ -38,6 +39,7 @@ export class MemoryHost implements Member {
   readonly options: HostOptions;
   readonly shell: HostShell;
   readonly domains = new Map<string, Domain>();
+  readonly lastKnown = new Map<string, HostDomain>();
   /** Content and size of each file in the pool. */
   readonly files = new Map<string, MemoryFile>();
   /** The root of its `/sys`, if it has one. */
@@ -47,6 +49,10 @@ export class MemoryHost implements Member {
   /** Lines that its shell answers to `facts`. */
   facts: readonly string[] = ['clock\t1', 'state\twritable'];
   isAway = false;
+  /** The domains that libvirt does not answer about. */
+  readonly silent = new Set<string>();
+  /** Whether the shell sees libvirt's folders. */
+  hasFolders = true;
   isPoolActive = true;
   isNetworkActive = true;
   hasFilters = true;
@@ -90,7 +96,7 @@ export class MemoryHost implements Member {
       try {
         return this.#run(line.split(' '), '').toString();
       } catch (error) {
-        if (error instanceof VirshError && at < lines.length - 1) return '';
+        if (error instanceof VirshError && error.problem !== 'late' && at < lines.length - 1) return '';
         throw error;
       }
     });
@@ -128,8 +134,9 @@ export class MemoryHost implements Member {
         : '',
     'pool-dumpxml': () => `<pool><target><path>${FOLDER}</path></target></pool>`,
     'pool-refresh': () => '',
-    list: (_, flags) =>
-      [...this.domains]
+    list: (_, flags) => {
+      refuseIf(this.silent.size > 0, 'late');
+      return [...this.domains]
         .filter(([, { live, pause, isSaved = false }]) => {
           if (flags.includes('--with-managed-save')) return isSaved;
           const states = flags.filter((flag) => flag.startsWith('--state-'));
@@ -139,7 +146,8 @@ export class MemoryHost implements Member {
           );
         })
         .map(([name, { uuid }]) => (flags.includes('--uuid') ? uuid : name))
-        .join('\n'),
+        .join('\n');
+    },
     dumpxml: ([name = ''], flags) => {
       const { definition, live } = this.#domain(name);
       return serializeXml(flags.includes('--inactive') ? definition : (live ?? definition));
@@ -260,6 +268,7 @@ export class MemoryHost implements Member {
       [live?.attributes['id'], uuid, name].includes(of);
     const [name] = [...this.domains].find(isIt) ?? [];
     if (name === undefined) throw new VirshError('no_domain', `there is no ${of}`);
+    refuseIf(this.silent.has(name), 'late');
     return name;
   }
 
@@ -325,9 +334,13 @@ function disksOf(domain: XmlElement): { path: string }[] {
 }
 
 /** A shell that answers with the host's facts and files. */
-const shellWithout = (host: Pick<MemoryHost, 'name' | 'files' | 'facts'>): HostShell => ({
+const shellWithout = (host: MemoryHost): HostShell => ({
   name: host.name,
   run: async (_, [command, , , ...paths]) => {
+    if (command === 'domains') {
+      const names = [...host.domains.keys()].map((name) => `domain\t${name}\n`);
+      return { status: host.hasFolders ? 0 : 1, stdout: host.hasFolders ? names.join('') : '', stderr: '' };
+    }
     const there = paths.filter((path) => host.files.has(path.slice(FOLDER.length + 1)));
     const found = there.map((path) => `exists\t${path}`);
     const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
@@ -340,7 +353,7 @@ const shellWithout = (host: Pick<MemoryHost, 'name' | 'files' | 'facts'>): HostS
 const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell => ({
   ...shell,
   async run(script, [command = '', , ...rest], ...limits) {
-    if (command === 'exists' || command === 'machines') return files.run(script, [command, '', ...rest]);
+    if (['domains', 'exists', 'machines'].includes(command)) return files.run(script, [command, '', ...rest]);
     const output = await shell.run(script, [command, root, ...rest], ...limits);
     return { ...output, stdout: output.stdout.replaceAll(/^missing\t.*\n/gm, '') };
   },

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Inventory } from '../../orchestrator/model/inventory.ts';
 import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
-import { VirshError } from './errors.ts';
+import { onProblem, VirshError } from './errors.ts';
 import { inTime, type Member } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
@@ -111,9 +111,8 @@ export async function readInventory(
   const answers = await Promise.all(
     fleet.hosts.map(async (host): Promise<HostAnswer> => {
       try {
-        const reading = sweepHost(host, config.gpu_types, log).then(() =>
-          readHostView(host, host.shell, config.gpu_types),
-        );
+        const sweep = sweepHost(host, config.gpu_types, log).catch(onProblem('late', undefined));
+        const reading = sweep.then(() => readHostView(host, host.shell, config.gpu_types));
         return { host: host.name, view: await inTime(clock, fleet.hosts, host, reading) };
       } catch (error) {
         if (error instanceof VirshError) return { host: host.name, unknown: error.message };

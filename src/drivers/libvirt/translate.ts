@@ -5,8 +5,9 @@ import type {
   Power,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DefinedDomain } from './domain-xml.ts';
-import { VirshError } from './errors.ts';
+import { hasProblem } from './errors.ts';
 import type { Member } from './fleet.ts';
+import { DOMAIN_WITHIN_MS } from './hosts/domains.ts';
 import { readNeighbours } from './hosts/host-facts.ts';
 import type { MachineMark } from './machine-mark.ts';
 import type { Pause } from './trouble.ts';
@@ -15,6 +16,7 @@ export interface Running {
   running: boolean;
   pause?: Pause | undefined;
   fault?: MachineFault | undefined;
+  isLastKnown?: boolean;
   domain: Pick<DefinedDomain, 'mac' | 'name' | 'uuid'> & { mark: MachineMark };
   host: Member;
   /** The host's neighbour table, read once for several machines. */
@@ -35,7 +37,7 @@ export function neighboursOf({ shell, options }: Pick<Member, 'shell' | 'options
 export async function toObserved(machine: Running): Promise<ObservedMachine> {
   const { mark, name } = machine.domain;
   const power = powerOf(machine);
-  const { pause, fault } = machine;
+  const { pause, fault, isLastKnown = false } = machine;
   const endpoint = power === 'building' ? undefined : await endpointOf(machine);
   return {
     ref: mark.ref,
@@ -46,6 +48,7 @@ export async function toObserved(machine: Running): Promise<ObservedMachine> {
     ...(name !== mark.ref && { renamedTo: name }),
     ...(power === 'paused' && pause !== undefined && { detail: pause.reason }),
     ...(fault !== undefined && { fault }),
+    ...(isLastKnown && { isLastKnown }),
     ...(endpoint !== undefined && { endpoint }),
   };
 }
@@ -94,13 +97,14 @@ async function addressOf({
   if (network.mode !== 'bridged') return undefined;
   if (network.address_from === 'arp') return mac === undefined ? undefined : (await neighbours()).get(mac);
   try {
-    const said = await virsh(['domifaddr', '--source', network.address_from, '--', domain.uuid]);
+    const call = ['domifaddr', '--source', network.address_from, '--', domain.uuid];
+    const said = await virsh(call, { withinMs: DOMAIN_WITHIN_MS });
     const lines = said.split('\n');
     const line = lines.find((one) => mac === undefined || one.toLowerCase().includes(mac));
     return /\sipv4\s+(\d+\.\d+\.\d+\.\d+)\//.exec(line ?? '')?.[1];
   } catch (error) {
-    // The guest agent does not answer before the guest has booted.
-    if (error instanceof VirshError && error.problem === 'other') return undefined;
+    // The guest agent does not answer before the guest has booted, or when its tenant does not let it.
+    if (hasProblem(error, 'other', 'late')) return undefined;
     throw error;
   }
 }

@@ -1,7 +1,8 @@
 import type { MachineFault, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Host } from './client.ts';
-import type { DefinedDomain } from './domain-xml.ts';
-import { VirshError } from './errors.ts';
+import type { DefinedDomain, HostDomain } from './domain-xml.ts';
+import { onProblem, VirshError } from './errors.ts';
+import { DOMAIN_WITHIN_MS, silenceOf } from './hosts/domains.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import type { HostShell } from './hosts/host-shell.ts';
 import type { HostOptions } from './options.ts';
@@ -34,15 +35,23 @@ const HALTED: Readonly<Record<string, Pause>> = {
 
 /** Reads why the processors are halted. Undefined if they are not. @throws {VirshError} */
 export async function readPause({ virsh }: Pick<Host, 'virsh'>, name: string): Promise<Pause | undefined> {
-  const said = await virsh(['domstate', '--reason', '--', name]);
+  const said = await virsh(['domstate', '--reason', '--', name], { withinMs: DOMAIN_WITHIN_MS });
   const [, state = '', reason = ''] = /^(\w+) \((.*)\)/.exec(said) ?? [];
   if (state !== 'paused') return HALTED[state];
   if (ORDINARY.has(reason)) return undefined;
   const resumedBy = 'resume';
   if (reason !== 'I/O error') return { reason, passes: PASSING.has(reason), resumedBy };
-  const disks = (await virsh(['domblkerror', '--', name])).trim().replaceAll(/\s*\n\s*/g, ', ');
+  // Unlike the other commands of this file, it asks QEMU.
+  const errors = virsh(['domblkerror', '--', name], { withinMs: DOMAIN_WITHIN_MS });
+  const disks = (await errors.catch(onProblem('late', ''))).trim().replaceAll(/\s*\n\s*/g, ', ');
   return { reason: `I/O error${disks === '' ? '' : ` (${disks})`}`, passes: false, resumedBy };
 }
+
+/** The fault of a machine that libvirt does not answer about. */
+export const silenceFault = (host: string, { name }: Pick<HostDomain, 'name'>): MachineFault => ({
+  finding: silenceOf(host, name),
+  remedy: `On ${host}: ps -o pid,stat,wchan -p $(cat /run/libvirt/qemu/${name}.pid). In state D it waits for its storage or a device: repair that, or restart the host. In state T, kill -CONT continues it. Until then Berth shows its last known state.`,
+});
 
 /** The host's files and cards that its machines use. */
 interface Surroundings {
@@ -51,6 +60,9 @@ interface Surroundings {
   missing: ReadonlySet<string>;
 }
 
+/** A disk on a file system that hangs delays the shell. */
+const ANSWER_WITHIN_MS = DOMAIN_WITHIN_MS;
+
 /** Reads the surroundings of a host's machines. Undefined if the host's shell does not answer. */
 export async function readSurroundings(
   { shell, options }: { shell: HostShell; options: Pick<HostOptions, 'state_dir'> },
@@ -58,7 +70,12 @@ export async function readSurroundings(
 ): Promise<Surroundings | undefined> {
   try {
     const paths = domains.flatMap(({ disks }) => disks[0]?.path ?? []);
-    const { lines } = await runHostScript(shell, { stateDir: options.state_dir }, ['machines', ...paths]);
+    const { lines } = await runHostScript(
+      shell,
+      { stateDir: options.state_dir },
+      ['machines', ...paths],
+      ANSWER_WITHIN_MS,
+    );
     const of = (kind: string) => lines.filter(([first]) => first === kind);
     return {
       bridges: new Map(of('card').map(([, card = '', bridge = '']) => [card, bridge])),

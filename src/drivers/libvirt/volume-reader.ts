@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { AskedHosts, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import { isMachine } from './domain-xml.ts';
-import { isHostFailure, VirshError } from './errors.ts';
+import { type HostDomain, isMachine } from './domain-xml.ts';
+import { hasProblem, isHostFailure, VirshError } from './errors.ts';
 import { hostsOf, type Member } from './fleet.ts';
-import { type HostDomain, listDomains } from './hosts/host-view.ts';
+import { listDomains } from './hosts/domains.ts';
 import { listKnownFiles } from './pool.ts';
 import { childrenOf, descend, parseXml, textOf } from './xml.ts';
 
@@ -143,4 +143,5 @@ export class VolumeReader {
 export const volumesIn = ({ found }: Pick<VolumeSearch, 'found'>): FoundVolume[] =>
   found.flatMap(({ volumes }) => volumes);
 
-const isOfHost = (problem: VirshError): boolean => isHostFailure(problem) || problem.problem === 'no_pool';
+const isOfHost = (problem: VirshError): boolean =>
+  isHostFailure(problem) || hasProblem(problem, 'no_pool', 'late');

@@ -14,10 +14,10 @@ import type {
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
 import { unlessSilent } from './destroy.ts';
-import { type DomainDisk, isMachine, toDiskXml } from './domain-xml.ts';
+import { type DomainDisk, type HostDomain, isMachine, toDiskXml } from './domain-xml.ts';
 import { isHostFailure, isRefusal, unknownOf, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
-import { type HostDomain, listDomains } from './hosts/host-view.ts';
+import { listDomains } from './hosts/domains.ts';
 import { placeVolume } from './placement.ts';
 import { type ChangingPlatform, changing, type Platform, type VolumeMethod } from './platform.ts';
 import { deleteFile, listFiles, writeFile } from './pool.ts';

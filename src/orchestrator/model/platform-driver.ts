@@ -122,6 +122,11 @@ export interface ObservedMachine {
    * A fault of the machine. It does not change the status. It raises an alarm until the machine is observed without it.
    */
   fault?: MachineFault;
+  /**
+   * The platform has the machine but does not answer about it: everything else is its last known state, from which
+   * nothing is concluded. `fault` says why.
+   */
+  isLastKnown?: boolean;
   /** Its current name on the platform, if it was renamed there. */
   renamedTo?: string;
   /** The note that was passed to the create. Absent if the manifest says that notes are not kept. */

@@ -4,7 +4,7 @@ import type { Endpoint, ObservedMachine } from '../model/platform-driver.ts';
 import type { ReconcileContext } from './context.ts';
 import type { ExpectedMachine } from './expected-machines.ts';
 
-/** Only instances in these states raise alarms. The machine of any other is about to be removed. */
+/** Instances in these states raise alarms. The machine of any other is about to be removed. */
 const WATCHED: ReadonlySet<InstanceStatus> = new Set(['PROVISIONING', 'ONLINE', 'STOPPED']);
 
 const PAUSED =
@@ -39,7 +39,8 @@ export class MachineAlarms {
 
   /** Adds a machine of the listing. If the machine is not listed, its alarms do not change: its host may be silent. */
   see({ id, status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): void {
-    if (!WATCHED.has(status)) return;
+    // A machine that the platform does not answer about cannot be removed either.
+    if (!WATCHED.has(status) && machine?.isLastKnown !== true) return;
     if (machine === undefined) {
       this.#subjects.machine_paused.add(id);
       this.#subjects.machine_fault.add(id);

@@ -60,6 +60,7 @@ const NOT_STOPPED: ReadonlySet<Power> = new Set(['running', 'starting', 'destroy
 
 /** Whether an `observe` is needed. Instances in a transitional state have work that reads the machine itself. */
 function differs({ status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): boolean {
+  if (machine?.isLastKnown === true) return false;
   if (status === 'STOPPED') return machine === undefined || NOT_STOPPED.has(machine.power);
   if (status !== 'ONLINE') return false;
   if (machine === undefined || machine.power !== 'running') return true;

@@ -64,6 +64,7 @@ export function aHost({
   const host: Host = {
     name: 'kvm-1',
     options: someHostOptions({ network: nat, ...options }),
+    lastKnown: new Map(),
     virsh: ([command = '']) => answer(command),
     virshBytes: async () => Buffer.alloc(0),
   };

@@ -3,7 +3,7 @@ import type { Host } from '../client.ts';
 import { isMachine } from '../domain-xml.ts';
 import { VirshError } from '../errors.ts';
 import { isUnmarked, UNMARKED } from '../fleet.ts';
-import { listDomains } from '../hosts/host-view.ts';
+import { listDomains } from '../hosts/domains.ts';
 
 /** Reports machines that were changed outside Berth. Hosts that do not answer were reported before. */
 export async function diagnoseMachines(hosts: readonly Host[]): Promise<Diagnosis[]> {

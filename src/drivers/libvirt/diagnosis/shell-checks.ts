@@ -6,9 +6,9 @@ import { VirshError } from '../errors.ts';
 import { type Gpu, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
 import { chooseAccelerator } from '../hosts/accelerator.ts';
+import { listDomains } from '../hosts/domains.ts';
 import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '../hosts/host-facts.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
-import { listDomains } from '../hosts/host-view.ts';
 import type { LibvirtConfig } from '../options.ts';
 
 export interface CheckedHost {

@@ -7,6 +7,7 @@ import { FENCE } from './guard.ts';
  *
  * - `facts`: clock, hardware virtualization, KVM, IOMMU, cordon, whether the state folder is writable, and whether
  *   virsh or flock is missing. Removes fences older than a day.
+ * - `domains`: the names of libvirt's domains, stored or running; fails if it may not read them.
  * - `neighbours`: MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: the paths that exist.
  * - `machines PATH…`: the paths that exist, the missing ones whose folder exists, and each network card with its
@@ -54,6 +55,17 @@ facts() {
   [ -d "$state/fences" ] && find "$state/fences" -type f -mmin +1440 -exec rm -f {} + 2>/dev/null
   [ -e "$state/cordon" ] && { first "$state/cordon"; say cordon "$value"; }
   return 0
+}
+
+domains() {
+  for folder in "$root/etc/libvirt/qemu" "$root/run/libvirt/qemu"; do
+    [ -r "$folder" ] || exit 1
+    for file in "$folder"/*.xml; do
+      [ -e "$file" ] || continue
+      value=${'$'}{file##*/}
+      say domain "${'$'}{value%.xml}"
+    done
+  done
 }
 
 neighbours() {
@@ -144,7 +156,7 @@ if [ "$command" = fenced ]; then
   shift 3
 fi
 case $command in
-  facts|gpus|neighbours|network) "$command" ;;
+  domains|facts|gpus|neighbours|network) "$command" ;;
   exists) for path; do [ -e "$root$path" ] && say exists "$path"; done; exit 0 ;;
   machines)
     cards

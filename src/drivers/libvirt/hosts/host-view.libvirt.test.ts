@@ -9,8 +9,9 @@ import { geForce, openHostWith } from '../gpus/sysfs.fixture.ts';
 import { someHostOptions } from '../host-options.fixture.ts';
 import type { HostOptions } from '../options.ts';
 import { readPause } from '../trouble.ts';
+import { listDomains } from './domains.ts';
 import { openHostShell } from './host-shell.ts';
-import { listDomains, readHostView } from './host-view.ts';
+import { readHostView } from './host-view.ts';
 import { aWish } from './room.fixture.ts';
 import { unitsOn } from './room.ts';
 

@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
 import type { Host } from '../client.ts';
-import { type DefinedDomain, isMachine, readDomainElement } from '../domain-xml.ts';
+import { type HostDomain, isMachine } from '../domain-xml.ts';
 import { isHostFailure, onProblem, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
 import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
 import type { HostOptions } from '../options.ts';
-import { childrenOf, parseXml } from '../xml.ts';
+import { observeDomains } from './domains.ts';
 import {
   type Capabilities,
   DOMCAPABILITIES,
@@ -26,16 +26,7 @@ interface Hardware extends Size {
   capabilities: Capabilities;
 }
 
-export interface HostDomain extends DefinedDomain {
-  /** True also while it is paused. */
-  running: boolean;
-  /** Its processors may be halted. */
-  isPaused: boolean;
-}
-
 const GIB = 1024 ** 3;
-/** Number of UUIDs per command line. */
-const DUMPED_AT_ONCE = 500;
 
 /** Reads a host's resources and the claims of its domains. @throws {VirshError} if the host does not answer */
 export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTypes): Promise<HostView> {
@@ -45,7 +36,7 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
   const [facts, hardware, domains, volumes, scan] = await Promise.all([
     readHostFacts(shell, place),
     readHardware(host),
-    listDomains(host),
+    observeDomains(host, shell),
     listVolumes(host).catch(onProblem('no_pool', [])),
     sellsGpus ? scanGpus(shell, place) : undefined,
   ]);
@@ -138,51 +129,6 @@ async function missingBridge({ network, state_dir: stateDir }: HostOptions, shel
 
 function unlessHostFailure(error: unknown): void {
   if (!(error instanceof VirshError) || isHostFailure(error)) throw error;
-}
-
-/**
- * All domains of the host, Berth's or not, as running or as stored. A domain that ends during the read is omitted. If
- * a domain is missing from the output but still exists, the read fails: its machine would seem gone and its GPUs
- * free.
- *
- * @throws {VirshError}
- */
-export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): Promise<HostDomain[]> {
-  const uuids = async (...state: string[]): Promise<string[]> =>
-    (await host.virsh(['list', '--uuid', ...state])).split(/\s+/).filter(Boolean);
-  const [all, running] = await Promise.all([uuids('--all'), uuids()]);
-  // Includes domains whose guest is suspended or has crashed; the reason is read for each.
-  const paused = running.length === 0 ? [] : await uuids('--state-paused', '--state-other');
-  const domains: DefinedDomain[] = [];
-  for (let from = 0; from < all.length; from += DUMPED_AT_ONCE)
-    domains.push(...(await dumpDomains(host, all.slice(from, from + DUMPED_AT_ONCE), as)));
-  const dumped = new Set(domains.map(({ uuid }) => uuid));
-  const missing = all.filter((uuid) => !dumped.has(uuid));
-  const still = missing.length === 0 ? [] : await uuids('--all');
-  const unlisted = missing.find((uuid) => still.includes(uuid));
-  if (unlisted !== undefined)
-    throw new VirshError('busy', `${host.name} did not list the domain ${unlisted}`);
-  return domains.map((domain) => ({
-    ...domain,
-    running: running.includes(domain.uuid),
-    isPaused: paused.includes(domain.uuid),
-  }));
-}
-
-/**
- * Dumps several domains in one call. A failed command does not stop the others, and the last one, which never fails,
- * decides the result.
- */
-async function dumpDomains(
-  host: Host,
-  uuids: readonly string[],
-  as: 'live' | 'stored',
-): Promise<DefinedDomain[]> {
-  const dump = as === 'stored' ? 'dumpxml --inactive' : 'dumpxml';
-  const commands = [...uuids.map((uuid) => `${dump} ${uuid}`), 'hostname'];
-  const output = await host.virsh([commands.join('; ')]);
-  const [, documents] = /^([\s\S]*<\/domain>)?/.exec(output) ?? [];
-  return childrenOf(parseXml(`<domains>${documents ?? ''}</domains>`)).map(readDomainElement);
 }
 
 function toClaim(domain: HostDomain): Claim {

@@ -99,7 +99,7 @@ async function importTo(
   });
   const open = (options: (typeof config.hosts)[number]): Host => {
     const pool = pools[Number(options.name.slice(4)) - 1];
-    return { name: options.name, options, virsh: pool?.virsh } as unknown as Host;
+    return { name: options.name, options, lastKnown: new Map(), virsh: pool?.virsh } as unknown as Host;
   };
   const request = { name: 'debian-12', file: path, host, replace };
   const catalog = aCatalog(machine);

@@ -4,8 +4,9 @@ import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts
 import { Fatal } from '../../../ports/errors.ts';
 import type { ImageImport } from '../../kit/driver-definition.ts';
 import { type Host, openHost } from '../client.ts';
+import type { HostDomain } from '../domain-xml.ts';
 import { onProblem, VirshError } from '../errors.ts';
-import { type HostDomain, listDomains } from '../hosts/host-view.ts';
+import { listDomains } from '../hosts/domains.ts';
 import { type Login, openLogin } from '../hosts/ssh-login.ts';
 import type { LibvirtConfig } from '../options.ts';
 import { overlayArguments } from '../pool.ts';
