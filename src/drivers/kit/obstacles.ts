@@ -1,5 +1,5 @@
 import type { FreeUnits, Inventory } from '../../orchestrator/model/inventory.ts';
-import { broken, type Diagnosis } from '../../ports/diagnosis.ts';
+import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 
 /** How many hosts are named. */
 const NAMED = 8;
@@ -21,16 +21,18 @@ export function withObstacles(
   return { ...count, obstacles, ...(empty.length > 0 && { misfits: empty }) };
 }
 
-/** Reports each offer that no host could have, even without Berth's machines. */
-export function diagnoseOfferSizes(inventory: Inventory): Diagnosis[] {
+/** Reports the room for each offer. An offer that no host could have, even without Berth's machines, is broken. */
+export function diagnoseFreeUnits(inventory: Inventory, remedy: string): Diagnosis[] {
   if (inventory.answer === 'unknown') return [];
-  return inventory.free.flatMap(({ offerId, datacenter, misfits }) =>
-    misfits === undefined
-      ? []
-      : broken(
-          `offer ${offerId} in ${datacenter}`,
-          `it fits on no host, even if Berth had no machine there: ${misfits.join('; ')}`,
-          'Make the offer smaller, give a host what it lacks, or remove the region from the offer. Until then every create is refused.',
-        ),
-  );
+  return inventory.free.map(({ offerId, datacenter, units, obstacles = [], misfits }) => {
+    if (misfits !== undefined)
+      return broken(
+        `offer ${offerId} in ${datacenter}`,
+        `it fits on no host, even if Berth had no machine there: ${misfits.join('; ')}`,
+        'Make the offer smaller, give a host what it lacks, or remove the region from the offer. Until then every create is refused.',
+      );
+    const subject = `room for ${offerId} in ${datacenter}`;
+    const finding = `There is room for ${units} more${units > 0 ? '' : `: ${obstacles.join('; ')}`}.`;
+    return units > 0 ? ok(subject, finding) : warning(subject, finding, remedy);
+  });
 }

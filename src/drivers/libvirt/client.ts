@@ -97,19 +97,22 @@ export function openHost(
     const late = new VirshError('late', `${describe(options, args)}: libvirt waits for a domain`);
     if (unanswered.has(question)) throw late;
     await login.open();
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    const timer = setTimeout(resolve, withinMs, undefined);
     const end = new AbortController();
     const signal = AbortSignal.any([closing.signal, end.signal]);
     const answer = callOnce(args, { ...call, timeoutMs: QUESTION_MS }, { signal });
-    const inTime = await Promise.race([answer, promise]).finally(() => clearTimeout(timer));
-    if (inTime !== undefined) return inTime;
-    unanswered.add(question);
-    answer.catch(() => {}).finally(() => unanswered.delete(question));
-    await probe().catch((error) => {
+    const { promise: isLate, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, withinMs);
+    const probed = isLate.then(probe).catch((error) => {
       end.abort();
       throw error;
     });
+    // On a busy host both are slow: the question is late if a later one is answered first.
+    const first = await Promise.race([answer, probed.then(() => undefined)]).finally(() =>
+      clearTimeout(timer),
+    );
+    if (first !== undefined) return first;
+    unanswered.add(question);
+    answer.catch(() => {}).finally(() => unanswered.delete(question));
     throw late;
   };
   const run = (args: readonly string[], call: VirshCall, bytes = false): Promise<Buffer> =>

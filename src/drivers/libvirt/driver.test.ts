@@ -162,6 +162,10 @@ it('a domain that libvirt does not answer about keeps its last known state, with
   expect(await driver.list()).toMatchObject(all);
   expect(await driver.inventory?.()).toMatchObject({ answer: 'unknown' });
   expect(await driver.get('suite-z')).toMatchObject({ answer: 'unknown' });
+  host.hasFolders = true;
+  host.lastKnown.clear();
+  const named = [expect.objectContaining({ verdict: 'broken', finding: reason })];
+  expect(await diagnoseMachines([host])).toEqual(named);
   // Whether the silent domain has the disk of the other is not known.
   expect(await driver.destroy('suite-b', null, anOrder)).toMatchObject(waits);
   host.silent.clear();
@@ -232,7 +236,7 @@ describe('a machine that libvirt has paused', () => {
 });
 
 describe('a problem that does not stop a machine is reported as its fault', () => {
-  it('for a missing disk file, while it runs and while it is stopped', async () => {
+  it('for a disk whose file is missing or can only be read, while it runs and while it is stopped', async () => {
     const host = new MemoryHost();
     const { bench } = openMemoryPlatform([host]);
     await bench.create(bench.ref('a'));
@@ -241,6 +245,8 @@ describe('a problem that does not stop a machine is reported as its fault', () =
       return listing.answer === 'listed' ? listing.items[0]?.fault : undefined;
     };
     expect(await fault()).toBeUndefined();
+    host.filesystem.mode = 'ro';
+    expect(await fault()).toMatchObject({ finding: expect.stringContaining('read-only') });
     host.files.delete(`${REF}.qcow2`);
     const finding = `its disk /images/${REF}.qcow2 is missing`;
     expect(await fault()).toMatchObject({
@@ -261,14 +267,15 @@ describe('a problem that does not stop a machine is reported as its fault', () =
     const domain = { disks: [], card: { device: 'vnet0', bridge: 'br0' } };
     const bridges = new Map(at === undefined ? [] : [['vnet0', at]]);
     const shown = { ref: REF, running: true, pause: undefined, domain };
-    const fault = faultOf(shown, { bridges, missing: new Set() });
+    const around = { bridges, missing: new Set<string>(), readOnly: new Set<string>() };
+    const fault = faultOf(shown, around);
     if (finding === undefined) expect(fault).toBeUndefined();
     else
       expect(fault).toEqual({
         finding: expect.stringContaining(finding),
         remedy: expect.stringMatching(/virsh net-start NETWORK.* then restart libvirtd/),
       });
-    expect(faultOf({ ...shown, running: false }, { bridges, missing: new Set() })).toBeUndefined();
+    expect(faultOf({ ...shown, running: false }, around)).toBeUndefined();
   });
 });
 
@@ -329,6 +336,9 @@ it('a delete removes the snapshots if the configuration says so', async () => {
 it.each([
   ['its network is not active', { isNetworkActive: false }],
   ['its pool berth is not active', { isPoolActive: false }],
+  ['its pool is full: 0.0 GB are free', { filesystem: { mode: 'rw', freeGb: 0 } }],
+  ['the file system of its pool berth, /images, is read-only', { filesystem: { mode: 'ro', freeGb: 400 } }],
+  ['it has 29 GB of free disk, but 50 are needed', { filesystem: { mode: 'rw', freeGb: 39 } }],
   ['it has no network filter clean-traffic', { hasFilters: false }],
   ['it has no flock', { facts: ['clock\t1', 'state\twritable', 'missing\tflock'] }],
   ['its state folder /var/lib/berth cannot be written', { facts: ['clock\t1'] }],

@@ -90,7 +90,7 @@ const words: readonly [RegExp, VirshProblem][] = [
   [/domain is not running|domain is not active/i, 'not_running'],
   [/domain is already running|Domain is already active/i, 'already_running'],
   [/already exists|exists already|already defined/i, 'exists'],
-  [/No space left|not enough space|insufficient space/i, 'no_space'],
+  [/No space left|not enough space|insufficient space|Read-only file system/i, 'no_space'],
   [/[Cc]annot allocate memory|cannot set up guest memory/, 'no_memory'],
   [/asynchronous jobs|cannot acquire state change lock|resource busy|still in use|is in use/i, 'busy'],
   [/XML error|unsupported configuration|XML document failed to validate/i, 'invalid'],

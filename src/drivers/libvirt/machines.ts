@@ -80,8 +80,13 @@ async function listHost(platform: Platform, host: Member): Promise<HostListing> 
   const neighbours = neighboursOf(host);
   const surroundings = ours.length === 0 ? undefined : await readSurroundings(host, ours);
   const items = ours.map(async (domain) => {
-    const { running, isPaused, isSilent: isLastKnown = false, uuid, mark } = domain;
-    const pause = isPaused && !isLastKnown ? await readPause(host, uuid) : undefined;
+    const { running, isPaused, isSilent = false, uuid, mark } = domain;
+    const read =
+      isPaused && !isSilent
+        ? await readPause(host, uuid).catch(onProblem<'late'>('late', 'late'))
+        : undefined;
+    const isLastKnown = isSilent || read === 'late';
+    const pause = read === 'late' ? undefined : read;
     // Its files are still being made.
     const isMade = running || (mark.memo !== 'create' && mark.memo !== 'boot');
     const found = isMade ? faultOf({ ref: mark.ref, running, pause, domain }, surroundings) : undefined;

@@ -54,6 +54,8 @@ export class MemoryHost implements Member {
   /** Whether the shell sees libvirt's folders. */
   hasFolders = true;
   isPoolActive = true;
+  /** What its shell sees of the pool's file system; libvirt's own figures never change. */
+  filesystem = { mode: 'rw', freeGb: 500 };
   isNetworkActive = true;
   hasFilters = true;
   capabilities: Capabilities = { uefi: true, kvm: true };
@@ -344,7 +346,15 @@ const shellWithout = (host: MemoryHost): HostShell => ({
     const there = paths.filter((path) => host.files.has(path.slice(FOLDER.length + 1)));
     const found = there.map((path) => `exists\t${path}`);
     const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
-    const lines = command === 'facts' ? host.facts : command === 'machines' ? missing : found;
+    const { mode, freeGb } = host.filesystem;
+    const filesystem = `filesystem\t${mode}\t/images\t${GIB}\t500\t${freeGb}`;
+    const at = found.map((line) => `${line}\t${mode}`);
+    const lines =
+      command === 'facts'
+        ? [...host.facts, filesystem]
+        : command === 'machines'
+          ? [...at, ...missing]
+          : found;
     return { status: 0, stdout: `${lines.join('\n')}\n`, stderr: '' };
   },
 });

@@ -58,6 +58,7 @@ interface Surroundings {
   /** The bridge of each card. Empty if it has none. */
   bridges: ReadonlyMap<string, string>;
   missing: ReadonlySet<string>;
+  readOnly: ReadonlySet<string>;
 }
 
 /** A disk on a file system that hangs delays the shell. */
@@ -80,6 +81,7 @@ export async function readSurroundings(
     return {
       bridges: new Map(of('card').map(([, card = '', bridge = '']) => [card, bridge])),
       missing: new Set(of('missing').map(([, path = '']) => path)),
+      readOnly: new Set(of('exists').flatMap(([, path = '', mode]) => (mode === 'ro' ? path : []))),
     };
   } catch (error) {
     if (error instanceof VirshError) return undefined;
@@ -112,6 +114,12 @@ export function faultOf(
       remedy: running
         ? 'Copy its data from inside the guest while it runs: a stop loses the data. Berth does not stop it.'
         : 'Restore the file, or mount its filesystem: a start without the file ends the instance in ERROR.',
+    };
+  if (path !== undefined && surroundings.readOnly.has(path))
+    return {
+      finding: `its disk ${path} is on a file system that is read-only: what the guest writes is lost`,
+      remedy:
+        'The kernel log of the host shows why (dmesg). Repair the file system, and mount it read-write again.',
     };
   if (!running || card === undefined) return undefined;
   const { device, bridge } = card;

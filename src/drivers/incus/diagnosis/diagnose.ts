@@ -1,6 +1,6 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { diagnoseOfferSizes } from '../../kit/obstacles.ts';
+import { diagnoseFreeUnits } from '../../kit/obstacles.ts';
 import { IncusApi } from '../api.ts';
 import { type Connection, IncusClient } from '../client.ts';
 import { IncusRefusal } from '../errors.ts';
@@ -205,19 +205,10 @@ async function* roomOf(
   try {
     const reader = new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, now);
     const free = countFree(catalog, await reader.read(), options);
-    yield* diagnoseOfferSizes({ answer: 'counted', free });
-    for (const { offerId, datacenter, units, obstacles = [], misfits } of free) {
-      if (misfits !== undefined) continue;
-      const subject = `room for ${offerId} in ${datacenter}`;
-      const finding = `There is room for ${units} more${units > 0 ? '' : `: ${obstacles.join('; ')}`}.`;
-      yield units > 0
-        ? ok(subject, finding)
-        : warning(
-            subject,
-            finding,
-            'Check host_group, GPUs and sizes of the offer against `incus info --resources`.',
-          );
-    }
+    yield* diagnoseFreeUnits(
+      { answer: 'counted', free },
+      'Check host_group, GPUs and sizes of the offer against `incus info --resources`.',
+    );
   } catch (error) {
     const remedy = 'The client certificate must be allowed to read /1.0/resources.';
     yield failed('resources of the members', error, remedy);

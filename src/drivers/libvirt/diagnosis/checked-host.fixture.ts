@@ -17,6 +17,7 @@ const nat: HostOptions['network'] = libvirtConfigSchema.parse({
 const healthy: Record<string, string | VirshProblem> = {
   version: 'Using library: libvirt 9.0.0\nRunning hypervisor: QEMU 7.2.22\n',
   'pool-info': `State:          running\nAutostart:      yes\nAvailable:      ${50 * 1024 ** 3}\n`,
+  'pool-dumpxml': '<pool><target><path>/images</path></target></pool>',
   'vol-info': 'Name: debian.qcow2\n',
   'nwfilter-list': ' 6d1 clean-traffic\n',
   'net-info': 'Active:         yes\nAutostart:      yes\n',
@@ -26,7 +27,12 @@ const healthy: Record<string, string | VirshProblem> = {
 
 export const capabilities = (what: string): string => `<domainCapabilities>${what}</domainCapabilities>`;
 
+const GIB = 1024 ** 3;
+export const aFilesystem = (mode: string, freeGb: number): string =>
+  `filesystem\t${mode}\t/images\t${GIB}\t500\t${freeGb}`;
+
 export const facts = [
+  aFilesystem('rw', 50),
   'virtualization\tvmx',
   'kvm\tpresent',
   'state\twritable',

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirshError } from '../errors.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import {
+  aFilesystem,
   aHost,
   answering,
   capabilities,
@@ -80,10 +81,16 @@ describe('each problem has a finding and a remedy', () => {
       'pool-start berth',
     ],
     [
-      'the pool is full',
-      { virsh: { 'pool-info': 'State: running\nAutostart: yes\nAvailable: 1073741824' } },
+      'the file system of the pool is full, although libvirt counted 50 GB at its last refresh',
+      { says: [aFilesystem('rw', 1), ...facts.slice(1)] },
       'broken: 1.0 GB are free, less than reserve.disk_gb',
       'Free some disk space',
+    ],
+    [
+      'the file system of the pool is read-only',
+      { says: [aFilesystem('ro', 50), ...facts.slice(1)] },
+      'broken: its file system /images is read-only',
+      'mount -o remount,rw /images',
     ],
     [
       'the pool does not start by itself',

@@ -1,13 +1,14 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
-import { broken, type Diagnosis } from '../../../ports/diagnosis.ts';
+import { broken, type Diagnosis, warning } from '../../../ports/diagnosis.ts';
 import { sideBySide } from '../../kit/asking.ts';
 import type { DriverSetting } from '../../kit/driver-definition.ts';
-import { diagnoseOfferSizes } from '../../kit/obstacles.ts';
+import { diagnoseFreeUnits } from '../../kit/obstacles.ts';
 import { openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';
 import { readHostView } from '../hosts/host-view.ts';
 import { countUnits, type HostAnswer } from '../hosts/inventory.ts';
+import { type HostView, roomOf } from '../hosts/room.ts';
 import { openLogin } from '../hosts/ssh-login.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import {
@@ -33,7 +34,7 @@ export async function* diagnose(
   }));
   try {
     yield* sideBySide(opened.map((each) => diagnoseHost({ ...each, config, catalog, clock })));
-    yield* await diagnoseMachines(opened.map(({ host }) => host));
+    yield* await diagnoseMachines(opened.map(({ host, shell }) => ({ ...host, shell })));
     yield* await diagnoseRoom(opened, config, catalog);
   } finally {
     await Promise.all(hosts.map(({ login }) => login.close()));
@@ -41,7 +42,7 @@ export async function* diagnose(
   yield* diagnoseOffers(config, catalog);
 }
 
-/** Reports offers that fit on no host. Hosts that do not answer have their own findings. */
+/** Reports how much room there is for each offer. Hosts that do not answer have their own findings. */
 async function diagnoseRoom(
   opened: readonly Pick<CheckedHost, 'host' | 'shell'>[],
   config: LibvirtConfig,
@@ -57,7 +58,27 @@ async function diagnoseRoom(
       }
     }),
   );
-  return diagnoseOfferSizes(countUnits(catalog, answers, [], config));
+  return [
+    ...answers.flatMap((answer) => ('view' in answer ? diagnosePromises(answer.view, config) : [])),
+    ...diagnoseFreeUnits(
+      countUnits(catalog, answers, [], config),
+      'Fix what the line says of each host; the reserve and the overcommit of a host are in platform.hosts.',
+    ),
+  ];
+}
+
+/** Compares what the machines and volumes of a host may take with what its file system has for them. */
+function diagnosePromises(view: HostView, { hosts }: LibvirtConfig): Diagnosis[] {
+  const overGb = Math.ceil(-roomOf(view).diskGb);
+  if (overGb <= 0) return [];
+  const pool = hosts.find(({ name }) => name === view.name)?.pool;
+  return [
+    warning(
+      `pool ${pool} on host ${view.name}`,
+      `its machines and volumes may take ${overGb} GB more than its file system has for them: a full one pauses them all`,
+      'Free disk space, enlarge the file system, or move machines and volumes away. To sell more than there is, raise overcommit.disk.',
+    ),
+  ];
 }
 
 /** Skips checks that depend on a failed one: without libvirt, the pool cannot be checked. */

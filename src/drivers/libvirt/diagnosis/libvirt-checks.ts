@@ -1,8 +1,10 @@
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { VirshError, type VirshProblem } from '../errors.ts';
-import { DOMCAPABILITIES, readCapabilities } from '../hosts/host-facts.ts';
+import { onProblem, VirshError, type VirshProblem } from '../errors.ts';
+import { DOMCAPABILITIES, type Filesystem, readCapabilities, readHostFacts } from '../hosts/host-facts.ts';
+import { LEAST_FREE_GB } from '../hosts/host-view.ts';
 import { hasNetworkFilter, NETWORK_FILTER } from '../network.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
+import { poolFolder } from '../pool.ts';
 import type { CheckedHost } from './shell-checks.ts';
 
 /**
@@ -55,7 +57,8 @@ function versionsOf(subject: string, text: string): Diagnosis[] {
   });
 }
 
-export async function diagnosePool({ host }: CheckedHost): Promise<Diagnosis[]> {
+export async function diagnosePool(checked: CheckedHost): Promise<Diagnosis[]> {
+  const { host } = checked;
   const { pool, reserve } = host.options;
   const subject = `pool ${pool} on host ${host.name}`;
   try {
@@ -70,12 +73,22 @@ export async function diagnosePool({ host }: CheckedHost): Promise<Diagnosis[]> 
           `virsh pool-start ${pool} && virsh pool-autostart ${pool}`,
         ),
       ];
-    const freeGb = Number(value('Available')) / 1024 ** 3;
+    const filesystem = await filesystemOf(checked);
+    if (filesystem?.isReadOnly)
+      return [
+        broken(
+          subject,
+          `its file system ${filesystem.mount} is read-only: no machine is made there, and none can write`,
+          `See the host's kernel log (dmesg), repair the file system, then: mount -o remount,rw ${filesystem.mount}`,
+        ),
+      ];
+    // Libvirt's own figure is as old as the last refresh of the pool.
+    const freeGb = filesystem?.freeGb ?? Number(value('Available')) / 1024 ** 3;
     const room =
-      freeGb < reserve.disk_gb
+      freeGb < Math.max(reserve.disk_gb, LEAST_FREE_GB)
         ? broken(
             subject,
-            `${freeGb.toFixed(1)} GB are free, less than reserve.disk_gb`,
+            `${freeGb.toFixed(1)} GB are free, less than reserve.disk_gb: the host gets no machine`,
             'Free some disk space, or lower reserve.disk_gb.',
           )
         : ok(subject, `it runs, ${freeGb.toFixed(1)} GB are free`);
@@ -86,6 +99,13 @@ export async function diagnosePool({ host }: CheckedHost): Promise<Diagnosis[]> 
     const remedy = `virsh pool-define-as ${pool} dir --target /var/lib/libvirt/images/${pool} && virsh pool-build ${pool} && virsh pool-start ${pool} && virsh pool-autostart ${pool}`;
     return [broken(subject, 'it does not exist', remedy)];
   }
+}
+
+async function filesystemOf({ host, shell }: CheckedHost): Promise<Filesystem | undefined> {
+  const place = { stateDir: host.options.state_dir };
+  const reading = readHostFacts(shell, place, await poolFolder(host));
+  const facts = await reading.catch(onProblem('unreachable', undefined));
+  return facts?.filesystem;
 }
 
 /** Checks the images of the offers that the host may get. */

@@ -1,16 +1,19 @@
 import { broken, type Diagnosis, warning } from '../../../ports/diagnosis.ts';
 import type { Host } from '../client.ts';
 import { isMachine } from '../domain-xml.ts';
-import { VirshError } from '../errors.ts';
+import { hasProblem, onProblem, VirshError } from '../errors.ts';
 import { isUnmarked, UNMARKED } from '../fleet.ts';
-import { listDomains } from '../hosts/domains.ts';
+import { listDomains, observeDomains } from '../hosts/domains.ts';
+import type { HostShell } from '../hosts/host-shell.ts';
 
 /** Reports machines that were changed outside Berth. Hosts that do not answer were reported before. */
-export async function diagnoseMachines(hosts: readonly Host[]): Promise<Diagnosis[]> {
+export async function diagnoseMachines(
+  hosts: readonly (Host & { shell: HostShell })[],
+): Promise<Diagnosis[]> {
   const homes = new Map<string, string[]>();
   const found: Diagnosis[] = [];
   for (const host of hosts) {
-    for (const domain of await domainsOf(host)) {
+    for (const domain of await domainsOf(host, found)) {
       const { name, mark } = domain;
       if (isUnmarked(domain)) found.push(unmarked(name, host.name));
       if (mark === undefined) continue;
@@ -26,14 +29,21 @@ export async function diagnoseMachines(hosts: readonly Host[]): Promise<Diagnosi
   return found;
 }
 
-async function domainsOf(host: Host) {
+async function domainsOf(host: Host & { shell: HostShell }, found: Diagnosis[]) {
   try {
-    return await listDomains(host, 'stored');
+    // If libvirt waits for a domain, the second names it.
+    const listed = await listDomains(host, 'stored').catch(onProblem('late', undefined));
+    return listed ?? (await observeDomains(host, host.shell));
   } catch (error) {
-    if (error instanceof VirshError) return [];
-    throw error;
+    if (!(error instanceof VirshError)) throw error;
+    if (hasProblem(error, 'late'))
+      found.push(broken(`domains on host ${host.name}`, error.message, LATE_REMEDY));
+    return [];
   }
 }
+
+const LATE_REMEDY =
+  'On the host, look at the state of its QEMU process (ps -o pid,stat,wchan): in state D it waits for its storage or a device. Repair that, or restart the host.';
 
 const unmarked = (ref: string, host: string): Diagnosis =>
   broken(

@@ -7,6 +7,7 @@ import { type HostFacts, readHostFacts, readNeighbours } from './host-facts.ts';
 import { openHostShell } from './host-shell.ts';
 
 const facts: HostFacts = {
+  filesystem: undefined,
   clockMs: 0,
   virtualization: 'vmx',
   hasKvmDevice: true,

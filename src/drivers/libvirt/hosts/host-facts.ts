@@ -30,7 +30,18 @@ export async function runHostScript(
   return { status, lines: lines.map((line) => line.split('\t')), stderr };
 }
 
+/** The file system of a folder. */
+export interface Filesystem {
+  mount: string;
+  isReadOnly: boolean;
+  sizeGb: number;
+  /** What others than root can still write. */
+  freeGb: number;
+}
+
 export interface HostFacts {
+  /** The file system of the pool. Undefined if the shell does not see the folder. */
+  filesystem: Filesystem | undefined;
   /** Its clock, in milliseconds since the Unix epoch. */
   clockMs: number;
   /** `vmx` or `svm`. Undefined without hardware virtualization. */
@@ -46,8 +57,12 @@ export interface HostFacts {
 }
 
 /** @throws {VirshError} */
-export async function readHostFacts(host: HostShell, place: ScriptPlace): Promise<HostFacts> {
-  const { status, lines, stderr } = await runHostScript(host, place, ['facts']);
+export async function readHostFacts(
+  host: HostShell,
+  place: ScriptPlace,
+  folder?: string,
+): Promise<HostFacts> {
+  const { status, lines, stderr } = await runHostScript(host, place, ['facts', ...(folder ? [folder] : [])]);
   const facts = new Map(lines.map(([name = '', value = '']) => [name, value]));
   const clockMs = Number(facts.get('clock') ?? Number.NaN);
   if (status !== 0 || Number.isNaN(clockMs))
@@ -56,6 +71,7 @@ export async function readHostFacts(host: HostShell, place: ScriptPlace): Promis
       `${host.name}: its shell failed to run the script of Berth: ${stderr.trim().slice(0, 300)}`,
     );
   return {
+    filesystem: toFilesystem(lines.find(([name]) => name === 'filesystem')),
     clockMs,
     virtualization: facts.get('virtualization') || undefined,
     hasKvmDevice: facts.has('kvm'),
@@ -65,6 +81,13 @@ export async function readHostFacts(host: HostShell, place: ScriptPlace): Promis
     missing: facts.get('missing'),
     cordon: facts.has('cordon') ? facts.get('cordon') || 'the file gives no reason' : undefined,
   };
+}
+
+function toFilesystem([, mode = '', mount = '', ...figures]: readonly string[] = []): Filesystem | undefined {
+  const [blockBytes = 0, blocks = 0, free = 0] = figures.join(' ').split(' ').map(Number);
+  const gb = (count: number): number => (count * blockBytes) / 1024 ** 3;
+  if (!(gb(blocks) > 0)) return undefined;
+  return { mount, isReadOnly: mode === 'ro', sizeGb: gb(blocks), freeGb: gb(free) };
 }
 
 /**

@@ -5,12 +5,12 @@ import { FENCE } from './guard.ts';
  * installed. Arguments: a command, the root of the file system (empty, except in tests), the state folder, and the
  * command's own. Output: lines of tab-separated fields.
  *
- * - `facts`: clock, hardware virtualization, KVM, IOMMU, cordon, whether the state folder is writable, and whether
+ * - `facts [FOLDER]`: the folder's file system, clock, hardware virtualization, KVM, IOMMU, cordon, whether the state folder is writable, and whether
  *   virsh or flock is missing. Removes fences older than a day.
  * - `domains`: the names of libvirt's domains, stored or running; fails if it may not read them.
  * - `neighbours`: MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: the paths that exist.
- * - `machines PATH…`: the paths that exist, the missing ones whose folder exists, and each network card with its
+ * - `machines PATH…`: the paths that exist, with rw or ro of their mount, the missing ones whose folder exists, and each network card with its
  *   bridge, if any.
  * - `gpus`: each PCI function in a GPU's slot or group or on its bus, and the marks.
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
@@ -42,7 +42,21 @@ total() {
   while read -r key count; do case $key in TOTAL*) value=$count ;; esac; done 2>/dev/null < "$1"
 }
 
+# The mount of a path goes to $mount, and rw or ro to $mode. Of several mounts at one place the last one counts.
+mount_of() {
+  at=$(readlink -f "$root$1")/ mount= mode=
+  at=${'$'}{at#"$root"}
+  while read -r _ point _ options _; do
+    case $point in *\\*) point=$(printf %b "$point") ;; esac
+    case $at in "${'$'}{point%/}"/*) [ ${'$'}{#point} -ge ${'$'}{#mount} ] && mount=$point mode=${'$'}{options%%,*} ;; esac
+  done 2>/dev/null < "$root/proc/mounts"
+}
+
 facts() {
+  [ -d "$root${'$'}{1:-/nowhere}" ] && {
+    mount_of "$1"
+    say filesystem "$mode" "$mount" $(stat -f -c "%S %b %a" "$root$1")
+  }
   say clock "$(date +%s%3N)"
   say virtualization "$(grep -m 1 -owE 'vmx|svm' "$root/proc/cpuinfo" 2>/dev/null)"
   [ -e "$root/dev/kvm" ] && say kvm present
@@ -156,12 +170,18 @@ if [ "$command" = fenced ]; then
   shift 3
 fi
 case $command in
-  domains|facts|gpus|neighbours|network) "$command" ;;
+  domains|gpus|neighbours|network) "$command" ;;
+  facts) facts "${'$'}{1-}" ;;
   exists) for path; do [ -e "$root$path" ] && say exists "$path"; done; exit 0 ;;
   machines)
     cards
     for path; do
-      if [ -e "$root$path" ]; then say exists "$path"; elif [ -d "$root${'$'}{path%/*}" ]; then say missing "$path"; fi
+      if [ -e "$root$path" ]; then
+        [ "${'$'}{path%/*}" = "${'$'}{folder-}" ] || { folder=${'$'}{path%/*}; mount_of "$folder"; }
+        say exists "$path" "$mode"
+      elif [ -d "$root${'$'}{path%/*}" ]; then
+        say missing "$path"
+      fi
     done ;;
   probe) probe "$1" ;;
   mark)

@@ -1,11 +1,12 @@
 import { basename } from 'node:path';
 import type { Host } from '../client.ts';
 import { type HostDomain, isMachine } from '../domain-xml.ts';
-import { isHostFailure, onProblem, VirshError } from '../errors.ts';
+import { onProblem, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
 import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
 import type { HostOptions } from '../options.ts';
+import { descend, parseXml, textOf } from '../xml.ts';
 import { observeDomains } from './domains.ts';
 import {
   type Capabilities,
@@ -18,39 +19,56 @@ import {
 import type { HostShell } from './host-shell.ts';
 import type { Claim, HostView, Size } from './room.ts';
 
-interface Hardware extends Size {
-  /** Free space of the pool's disk. */
-  freeDiskGb: number;
+interface Hardware {
+  vcpus: number;
+  memoryMb: number;
+  /** The pool as libvirt counts it, which may be older than its file system. */
+  pool: Disk;
+  /** The pool's folder on the host. */
+  folder: string;
   /** Why libvirt cannot start new machines. Undefined if it can. */
   fault: string | undefined;
   capabilities: Capabilities;
 }
 
+interface Disk {
+  sizeGb: number;
+  freeGb: number;
+}
+
 const GIB = 1024 ** 3;
+/** A pool with less is full: the files of one more machine need it, besides what the machine writes. */
+export const LEAST_FREE_GB = 0.1;
 
 /** Reads a host's resources and the claims of its domains. @throws {VirshError} if the host does not answer */
 export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTypes): Promise<HostView> {
   const { options } = host;
   const place = { stateDir: options.state_dir };
   const sellsGpus = Object.keys(gpuTypes).length > 0;
-  const [facts, hardware, domains, volumes, scan] = await Promise.all([
-    readHostFacts(shell, place),
-    readHardware(host),
+  // It also refreshes the pool.
+  const hardware = await readHardware(host);
+  const [facts, domains, volumes, scan] = await Promise.all([
+    readHostFacts(shell, place, hardware.folder),
     observeDomains(host, shell),
     listVolumes(host).catch(onProblem('no_pool', [])),
     sellsGpus ? scanGpus(shell, place) : undefined,
   ]);
+  const disk = facts.filesystem ?? hardware.pool;
   const claims = domains.map(toClaim);
   const claimed = new Set(claims.flatMap(({ pciFunctions }) => pciFunctions));
   return {
     name: host.name,
     datacenter: options.datacenter,
     group: options.group,
-    cordon: cordonOf(options, facts, hardware),
-    fault: hardware.fault ?? unpreparedFor(options, facts) ?? (await missingBridge(options, shell)),
+    cordon: cordonOf(options, facts, disk),
+    fault:
+      hardware.fault ??
+      readOnlyFault(options.pool, facts) ??
+      unpreparedFor(options, facts) ??
+      (await missingBridge(options, shell)),
     volumes: new Set(volumes.map(({ path }) => basename(path))),
     capabilities: hardware.capabilities,
-    sellable: sellableOf(hardware, options),
+    sellable: sellableOf(hardware, volumes, disk, options),
     otherDiskGb: otherDiskGb(volumes, domains),
     claims,
     gpus: scan === undefined ? [] : listGpus(scan, gpuTypes, claimed),
@@ -66,19 +84,34 @@ function freeAddresses({ network }: HostOptions, domains: readonly HostDomain[])
 function cordonOf(
   { cordoned, reserve }: HostOptions,
   { cordon }: HostFacts,
-  { freeDiskGb }: Hardware,
+  { freeGb }: Disk,
 ): string | undefined {
   if (cordoned) return 'in the configuration';
   if (cordon !== undefined) return cordon;
-  if (freeDiskGb >= reserve.disk_gb) return undefined;
-  return `its pool has ${freeDiskGb.toFixed(1)} GB free, less than reserve.disk_gb, ${reserve.disk_gb}`;
+  if (freeGb < LEAST_FREE_GB) return `its pool is full: ${freeGb.toFixed(1)} GB are free`;
+  if (freeGb >= reserve.disk_gb) return undefined;
+  return `its pool has ${freeGb.toFixed(1)} GB free, less than reserve.disk_gb, ${reserve.disk_gb}`;
 }
 
-function sellableOf(hardware: Hardware, { reserve, overcommit }: HostOptions): Size {
+/** Why nothing can be written to the pool. Undefined if it can, or if the shell does not see its folder. */
+function readOnlyFault(pool: string, { filesystem }: HostFacts): string | undefined {
+  return filesystem?.isReadOnly
+    ? `the file system of its pool ${pool}, ${filesystem.mount}, is read-only`
+    : undefined;
+}
+
+/** What the files of others take of the pool's file system cannot be sold, although it counts as its size. */
+function sellableOf(
+  hardware: Hardware,
+  volumes: readonly Volume[],
+  { sizeGb, freeGb }: Disk,
+  { reserve, overcommit }: HostOptions,
+): Size {
+  const ownGb = freeGb + volumes.reduce((total, { allocatedGb }) => total + allocatedGb, 0);
   return {
     vcpus: Math.floor(hardware.vcpus * overcommit.vcpus) - reserve.vcpus,
     memoryMb: Math.floor(hardware.memoryMb * overcommit.memory - reserve.memory_gb * 1024),
-    diskGb: Math.floor(hardware.diskGb * overcommit.disk - reserve.disk_gb),
+    diskGb: Math.floor(Math.min(sizeGb, ownGb) * overcommit.disk - reserve.disk_gb),
   };
 }
 
@@ -87,7 +120,7 @@ async function readHardware(host: Host): Promise<Hardware> {
   const net = network.mode === 'nat' ? `net-info ${network.network}; ` : '';
   // The last command, which never fails, decides the result.
   const text = await host.virsh([
-    `${DOMCAPABILITIES}; pool-info --bytes ${pool}; ${net}nwfilter-list; nodeinfo`,
+    `${DOMCAPABILITIES}; pool-refresh ${pool}; pool-info --bytes ${pool}; pool-dumpxml ${pool}; ${net}nwfilter-list; nodeinfo`,
   ]);
   const isPoolUp = /^State:\s+running/m.test(text);
   const isNetUp = network.mode !== 'nat' || /^Active:\s+yes/m.test(text);
@@ -105,9 +138,13 @@ async function readHardware(host: Host): Promise<Hardware> {
   return {
     vcpus: value('CPU\\(s\\)'),
     memoryMb: Math.floor(value('Memory size') / 1024),
-    diskGb: isPoolUp ? value('Capacity') / GIB : 0,
     // The fault already closes the host.
-    freeDiskGb: isPoolUp ? value('Available') / GIB : Number.POSITIVE_INFINITY,
+    pool: isPoolUp
+      ? { sizeGb: value('Capacity') / GIB, freeGb: value('Available') / GIB }
+      : { sizeGb: 0, freeGb: Number.POSITIVE_INFINITY },
+    folder: isPoolUp
+      ? textOf(descend(parseXml(/<pool[\s\S]*<\/pool>/.exec(text)?.[0] ?? '<pool/>'), 'target', 'path'))
+      : '',
     fault: faults[0],
     capabilities: readCapabilities(text),
   };
@@ -127,10 +164,6 @@ async function missingBridge({ network, state_dir: stateDir }: HostOptions, shel
   return lines.length > 0 ? undefined : `it has no bridge ${network.bridge}`;
 }
 
-function unlessHostFailure(error: unknown): void {
-  if (!(error instanceof VirshError) || isHostFailure(error)) throw error;
-}
-
 function toClaim(domain: HostDomain): Claim {
   const { vcpus, memoryMb, pciFunctions, running } = domain;
   // A copy has the machine's mark, but counts as another owner's domain.
@@ -148,6 +181,7 @@ function toClaim(domain: HostDomain): Claim {
 interface Volume {
   path: string;
   capacityGb: number;
+  allocatedGb: number;
 }
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -158,13 +192,18 @@ const UNITS: Readonly<Record<string, number>> = {
   TiB: 1024,
 };
 
+/** Path, type, capacity and allocation. */
+const VOLUME_LINE = /\s(\/.*?)\s{2,}\S+\s+([\d.]+ [KMGT]?i?B)\s+([\d.]+ [KMGT]?i?B)\s/;
+
 async function listVolumes(host: Host): Promise<Volume[]> {
-  // Libvirt lists volumes deleted outside of it until a refresh, which it refuses while a file is being written.
-  await host.virsh(['pool-refresh', host.options.pool]).catch(unlessHostFailure);
   const text = await host.virsh(['vol-list', '--details', '--pool', host.options.pool]);
   return text.split('\n').flatMap((line) => {
-    const [, path, size, unit = ''] = /\s(\/.*?)\s{2,}\S+\s+([\d.]+) ([KMGT]?i?B)\s/.exec(`${line} `) ?? [];
-    return path === undefined ? [] : [{ path, capacityGb: Number(size) * (UNITS[unit] ?? Number.NaN) }];
+    const [, path, ...sizes] = VOLUME_LINE.exec(`${line} `) ?? [];
+    const [capacityGb = 0, allocatedGb = 0] = sizes.map((size) => {
+      const [count, unit = ''] = size.split(' ');
+      return Number(count) * (UNITS[unit] ?? Number.NaN);
+    });
+    return path === undefined ? [] : [{ path, capacityGb, allocatedGb }];
   });
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { diagnoseOfferSizes } from '../../kit/obstacles.ts';
+import { diagnoseFreeUnits } from '../../kit/obstacles.ts';
 import { aCatalog } from '../catalog.fixture.ts';
 import { countUnits, type HostAnswer } from './inventory.ts';
 import { aClaim, aGpu, aHost } from './room.fixture.ts';
@@ -76,10 +76,11 @@ describe('the inventory', () => {
       const offer = found.answer === 'counted' ? found.free[0] : undefined;
       expect(offer).toMatchObject({ offerId: 'small', units: 0, obstacles });
       expect(offer?.misfits).toEqual(misfits);
-      const broken = misfits === undefined ? [] : [{ verdict: 'broken', subject: 'offer small in fra' }];
-      expect(
-        diagnoseOfferSizes(found).filter(({ subject }) => subject === 'offer small in fra'),
-      ).toMatchObject(broken);
+      const line =
+        misfits === undefined
+          ? { verdict: 'warning', finding: `There is room for 0 more: ${obstacles.join('; ')}.` }
+          : { verdict: 'broken', subject: 'offer small in fra' };
+      expect(diagnoseFreeUnits(found, 'Add a host.')[0]).toMatchObject(line);
     },
   );
 
