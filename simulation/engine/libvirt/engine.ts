@@ -39,11 +39,11 @@ import {
 /** As a call of virsh has it without a limit of its own. */
 const CALL_MS = 15_000;
 const READS = new Set(
-  'hostname nodeinfo domcapabilities pool-info net-info nwfilter-list pool-dumpxml pool-refresh list dumpxml domstate domblkerror vol-list vol-info vol-dumpxml vol-download domifaddr'.split(
+  'hostname nodeinfo domcapabilities pool-info net-info nwfilter-list pool-dumpxml pool-refresh list dumpxml domstate domblkerror vol-list vol-info vol-dumpxml vol-download domifaddr snapshot-list'.split(
     ' ',
   ),
 );
-const SHELL_READS = new Set('facts neighbours exists machines gpus network probe'.split(' '));
+const SHELL_READS = new Set('facts domains neighbours exists machines processes gpus network probe'.split(' '));
 
 /** A call with the limits of its step, where the driver has any. */
 type Limited = VirshCall & { limits?: { begin(): void; signal: AbortSignal } | undefined };

@@ -12,7 +12,7 @@ import { runHostScript } from './hosts/host-facts.ts';
 import { deleteLeftFiles, hasDisk, heldByCopy } from './leftovers.ts';
 import type { ChangingPlatform, MachineMethod } from './platform.ts';
 import { deleteFile, filesOf, isFileOf, listFiles, poolFolder } from './pool.ts';
-import { cutPower } from './power.ts';
+import { assertEnded, cutPower } from './power.ts';
 
 const POLL_MS = 1_000;
 
@@ -62,13 +62,15 @@ async function removeMachine(
   const { host, domain } = machine;
   const { ref, gpus } = domain.mark;
   await cutPower(change, machine);
+  await assertEnded(machine);
   const files = await sortFiles(machine, change);
   const held = await removeSnapshots(change, machine, files, order, config.on_foreign_snapshot);
   if (held !== undefined) return held;
   for (const name of files.own) await deleteFile(change, host, name, order);
   const left = (await listFiles(host)).find((name) => files.own.includes(name));
   if (left !== undefined) throw new VirshError('busy', `${left} is still in the pool of ${host.name}`);
-  const flags = ['--nvram', '--managed-save', '--snapshots-metadata'];
+  // Checkpoints contain no data.
+  const flags = ['--nvram', '--managed-save', '--snapshots-metadata', '--checkpoints-metadata'];
   await change.virsh(host, ['undefine', ...flags, '--', domain.uuid]);
   if ((await readMachine(host, ref)) !== undefined) return pending(host.name, POLL_MS);
   if (gpus.length > 0) await sweepHost(host, config.gpu_types, log, change);
@@ -115,8 +117,8 @@ async function sortFiles({ host, domain, live }: FoundMachine, change: Change): 
 }
 
 /**
- * Handles an operator's external snapshots: disk files of the domain, or files named after it. Returns undefined if
- * none is left. Snapshots of a volume's disk are never removed, since they contain the volume's data.
+ * Handles an operator's snapshots: internal ones, disk files of the domain, and files named after it. Returns undefined
+ * if none is left. Snapshots of a volume's disk are never removed, since they contain the volume's data.
  */
 async function removeSnapshots(
   change: Change,
@@ -128,14 +130,19 @@ async function removeSnapshots(
   if (copy !== undefined) return failed('conflict', heldByCopy(host, copy, domain.mark.ref));
   const still = await thoseThere(host, others);
   if (policy === 'delete') for (const name of foreign) await deleteFile(change, host, name, order);
-  const left = policy === 'delete' ? still : [...foreign, ...still];
-  if (left.length === 0) return undefined;
-  const advice =
-    policy === 'wait'
-      ? 'Remove these files, or set platform.on_foreign_snapshot: delete'
-      : 'Remove these files';
   const { ref } = domain.mark;
+  const internal = policy === 'delete' ? [] : await internalSnapshots(host, domain.uuid);
+  const left = [...internal, ...(policy === 'delete' ? [] : foreign), ...still];
+  if (left.length === 0) return undefined;
+  const remove = `Remove these files${internal.length > 0 ? `, and snapshots with virsh snapshot-delete ${domain.name}` : ''}`;
+  const advice = policy === 'wait' ? `${remove}, or set platform.on_foreign_snapshot: delete` : remove;
   return failed('conflict', `files hold ${ref} on ${host.name}: ${left.join(', ')}. ${advice}`);
+}
+
+/** Snapshots inside the machine's disk, such as those of `virsh snapshot-create-as`. */
+async function internalSnapshots({ virsh }: Member, uuid: string): Promise<string[]> {
+  const text = await virsh(['snapshot-list', '--name', '--internal', '--', uuid]);
+  return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : `snapshot ${line.trim()}`));
 }
 
 async function thoseThere({ shell, options }: Member, paths: readonly string[]): Promise<string[]> {

@@ -320,8 +320,28 @@ it('a delete waits for the snapshots of an operator, and names their files [libv
   expect(await bench.driver.destroy(REF, null, anOrder)).toMatchObject(refusal);
   expect([host.domains.get(REF)?.live, host.files.has(`${REF}.qcow2`)]).toEqual([undefined, true]);
   host.files.delete(`${REF}.before-upgrade`);
+  Object.assign(host.domains.get(REF) ?? {}, { snapshots: ['inside'] });
+  const detail = expect.stringMatching(/snapshot inside.*virsh snapshot-delete suite-a/);
+  expect(await bench.driver.destroy(REF, null, anOrder)).toMatchObject({ ...refusal, detail });
+  expect(host.files.has(`${REF}.qcow2`)).toBe(true);
+  Object.assign(host.domains.get(REF) ?? {}, { snapshots: [] });
   await bench.destroy(REF);
   expect(host.domains.size).toBe(0);
+});
+
+it('a machine whose QEMU process did not end is neither stopped nor gone, although libvirt shows it as shut off [libvirt-undead]', async () => {
+  const host = new MemoryHost();
+  const { bench } = openMemoryPlatform([host]);
+  await bench.create(bench.ref('a'));
+  const domain = host.domains.get(REF);
+  host.alive.add(domain?.uuid ?? '');
+  delete domain?.live;
+  const refusal = { outcome: 'failed', code: 'transient', detail: expect.stringContaining('QEMU process 7') };
+  expect(await bench.driver.stop(REF, null)).toMatchObject(refusal);
+  expect(await bench.driver.destroy(REF, null, anOrder)).toMatchObject(refusal);
+  expect(host.files.has(`${REF}.qcow2`)).toBe(true);
+  host.alive.clear();
+  await bench.destroy(REF);
 });
 
 it('a delete removes the snapshots if the configuration says so', async () => {
@@ -329,6 +349,7 @@ it('a delete removes the snapshots if the configuration says so', async () => {
   const { bench } = openMemoryPlatform([host], undefined, { on_foreign_snapshot: 'delete' });
   await bench.create(bench.ref('a'));
   host.files.set(`${REF}.before-upgrade`, { content: Buffer.alloc(0), bytes: 1 });
+  Object.assign(host.domains.get(REF) ?? {}, { snapshots: ['inside'] });
   await bench.destroy(REF);
   expect([...host.files.keys()]).toEqual(['debian.qcow2']);
 });

@@ -24,6 +24,8 @@ interface Domain {
   pause?: string;
   /** Its memory is saved, as by `virsh managedsave`. */
   isSaved?: boolean;
+  /** Its internal snapshots. */
+  snapshots?: string[];
 }
 
 interface MemoryFile {
@@ -53,6 +55,8 @@ export class MemoryHost implements Member {
   readonly silent = new Set<string>();
   /** Whether the shell sees libvirt's folders. */
   hasFolders = true;
+  /** UUIDs of domains whose QEMU runs although libvirt shows them as shut off. */
+  readonly alive = new Set<string>();
   isPoolActive = true;
   /** What its shell sees of the pool's file system; libvirt's own figures never change. */
   filesystem = { mode: 'rw', freeGb: 500 };
@@ -154,6 +158,7 @@ export class MemoryHost implements Member {
       const { definition, live } = this.#domain(name);
       return serializeXml(flags.includes('--inactive') ? definition : (live ?? definition));
     },
+    'snapshot-list': ([name = '']) => this.#domain(name).snapshots?.join('\n') ?? '',
     define: (_, _flags, input) => this.define(input.toString()),
     // Sets only Berth's metadata; libvirt adds the prefix to each name.
     metadata: ([, xml = '', name = '']) => {
@@ -343,6 +348,8 @@ const shellWithout = (host: MemoryHost): HostShell => ({
       const names = [...host.domains.keys()].map((name) => `domain\t${name}\n`);
       return { status: host.hasFolders ? 0 : 1, stdout: host.hasFolders ? names.join('') : '', stderr: '' };
     }
+    if (command === 'processes')
+      return { status: 0, stdout: host.alive.has(paths[0] ?? '') ? 'process\t7\n' : '', stderr: '' };
     const there = paths.filter((path) => host.files.has(path.slice(FOLDER.length + 1)));
     const found = there.map((path) => `exists\t${path}`);
     const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
@@ -363,7 +370,8 @@ const shellWithout = (host: MemoryHost): HostShell => ({
 const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell => ({
   ...shell,
   async run(script, [command = '', , ...rest], ...limits) {
-    if (['domains', 'exists', 'machines'].includes(command)) return files.run(script, [command, '', ...rest]);
+    if (['domains', 'exists', 'machines', 'processes'].includes(command))
+      return files.run(script, [command, '', ...rest]);
     const output = await shell.run(script, [command, root, ...rest], ...limits);
     return { ...output, stdout: output.stdout.replaceAll(/^missing\t.*\n/gm, '') };
   },

@@ -6,6 +6,7 @@ import { remark } from './definition.ts';
 import { isHostFailure, isRefusal, onProblem, VirshError } from './errors.ts';
 import { type FoundMachine, rankOf, readMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
+import { runHostScript } from './hosts/host-facts.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { chooseGpus } from './hosts/place.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
@@ -34,6 +35,7 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
   const { machine } = found;
   const { host, domain, run } = machine;
   if (run === undefined) {
+    await assertEnded(machine);
     const claim = domain.mark.holds === true ? 'held' : 'released';
     if (domain.mark.claim !== claim || domain.mark.memo !== undefined)
       await (claim === 'held'
@@ -185,6 +187,23 @@ async function resumes(change: Change, { host, domain, pause }: FoundMachine): P
 export async function cutPower(change: Change, { host, run }: FoundMachine): Promise<void> {
   if (run === undefined) return;
   await change.virsh(host, ['destroy', '--', run.id], { run, timeoutMs: 30_000 }).catch(unlessOff);
+}
+
+/**
+ * Libvirt shows a domain as shut off although its QEMU process did not end when it was killed. Its memory, GPUs and disk
+ * are then still in use.
+ *
+ * @throws {VirshError} `busy` while there is such a process
+ */
+export async function assertEnded({ host, domain }: FoundMachine): Promise<void> {
+  const place = { stateDir: host.options.state_dir };
+  const { lines } = await runHostScript(host.shell, place, ['processes', domain.uuid]);
+  const [[, pid] = []] = lines;
+  if (pid === undefined) return;
+  throw new VirshError(
+    'busy',
+    `libvirt shows ${domain.name} as shut off, but its QEMU process ${pid} still runs on ${host.name}: end it, or restart the host if it does not end`,
+  );
 }
 
 /** For `catch`: the run may have ended in the meantime. */

@@ -14,6 +14,7 @@ import { FENCE } from './guard.ts';
  *   bridge, if any.
  * - `gpus`: each PCI function in a GPU's slot or group or on its bus, and the marks.
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
+ * - `processes UUID`: the QEMU processes of the domain, also those that libvirt does not know any more.
  * - `probe`: whether QEMU on KVM finishes a guest that counts to 100 million.
  * - `fenced RESOURCE FENCE COMMAND …`: runs another command; exits with 80 if a higher fence was seen for the
  *   resource.
@@ -183,6 +184,12 @@ case $command in
         say missing "$path"
       fi
     done ;;
+  processes)
+    for file in $(grep -lsxzF -e "$1" "$root"/proc/[0-9]*/cmdline); do
+      value=${'$'}{file%/cmdline}
+      grep -qsxzF -e -uuid "$file" && say process "${'$'}{value##*/}"
+    done
+    exit 0 ;;
   probe) probe "$1" ;;
   mark)
     lock
