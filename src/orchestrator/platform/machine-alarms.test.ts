@@ -9,6 +9,27 @@ import { RunningEndpoints } from './running-endpoints.ts';
 const log = { error: () => undefined } as unknown as Log;
 const endpoint = { publicIp: '203.0.113.10', sshPort: 30_000, sshUsername: 'debian' };
 
+it.each([
+  ['ONLINE', undefined, 1],
+  ['DESTROYING', undefined, 0],
+  ['DESTROYING', true, 1],
+] as const)(
+  'a fault of an instance that is %s, last known: %s, raises %d alarms',
+  (status, isLastKnown, count) => {
+    const alarms = unstoredAlarms(new VirtualClock());
+    const round = new MachineAlarms({ alarms, platform: 'kvm', log, endpoints: new RunningEndpoints() });
+    const machine = {
+      ref: 'berth-a',
+      power: 'running',
+      createdAt: 0,
+      ...(isLastKnown && { isLastKnown }),
+    } as const;
+    const row = { id: 'inst-a', status, endpoint } as unknown as ExpectedMachine;
+    round.see(row, { ...machine, fault: { finding: 'libvirt does not answer about it', remedy: 'Look.' } });
+    expect([...alarms.listOpen()]).toHaveLength(count);
+  },
+);
+
 it('two machines of two platforms at one address and port are an alarm, until one of them is not there', () => {
   const alarms = unstoredAlarms(new VirtualClock());
   const endpoints = new RunningEndpoints();

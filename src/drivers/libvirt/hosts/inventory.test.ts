@@ -61,6 +61,12 @@ describe('the inventory', () => {
     ['Berth’s own machines leave no room for', [{ host: 'kvm-1', view: full('berth-a') }], [cpus], undefined],
     ['machines of others leave no room for', [{ host: 'kvm-1', view: full(undefined) }], [cpus], [cpus]],
     [
+      'a fault that passes closes the host for',
+      [{ host: 'kvm-1', view: aHost({ fault: 'its pool is read-only' }) }],
+      ['kvm-1: its pool is read-only'],
+      undefined,
+    ],
+    [
       'a silent host may fit',
       [
         { host: 'kvm-1', view: small },

@@ -103,10 +103,10 @@ export function withCordons(hosts: readonly HostView[], avoid: readonly string[]
   );
 }
 
-/** The host as it would be without Berth's machines. */
+/** The host as it would be without Berth's machines and without faults, which pass. */
 export function withoutMachines(host: HostView): HostView {
   const claims = host.claims.filter(({ ref }) => ref === undefined);
-  if (claims.length === host.claims.length) return host;
+  if (claims.length === host.claims.length) return { ...host, fault: undefined };
   const held = new Set(
     host.claims.flatMap(({ ref, pciFunctions }) => (ref === undefined ? [] : pciFunctions)),
   );
@@ -114,7 +114,7 @@ export function withoutMachines(host: HostView): HostView {
     const isHeld = gpu.functions.some(({ address }) => held.has(address)) || gpu.state === 'dirty';
     return isHeld ? { ...gpu, state: 'free' } : gpu;
   });
-  return { ...host, claims, gpus, cordon: undefined, addresses: undefined };
+  return { ...host, claims, gpus, cordon: undefined, fault: undefined, addresses: undefined };
 }
 
 /** The machines of Berth whose resources are taken. */
