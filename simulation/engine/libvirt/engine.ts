@@ -43,7 +43,9 @@ const READS = new Set(
     ' ',
   ),
 );
-const SHELL_READS = new Set('facts domains neighbours exists machines processes gpus network probe'.split(' '));
+const SHELL_READS = new Set(
+  'facts domains neighbours exists machines processes gpus network probe'.split(' '),
+);
 
 /** A call with the limits of its step, where the driver has any. */
 type Limited = VirshCall & { limits?: { begin(): void; signal: AbortSignal } | undefined };
