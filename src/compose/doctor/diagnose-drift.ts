@@ -11,6 +11,8 @@ import type { ConfiguredDriver } from '../drivers/driver-settings.ts';
 import { orchestratorStores } from '../stores/orchestrator.ts';
 import { withExisting } from '../stores/stores.ts';
 
+const HOUR_MS = 60 * 60_000;
+
 /** Resources that a running server has already opened. */
 export interface Running {
   store: Pick<Store, 'read'>;
@@ -34,7 +36,9 @@ export async function* diagnoseDrift(
     const waiting = { clock, options: { callTimeoutMs: withinMs } };
     const askedAt = clock.now();
     const listing = await observe(waiting, () => driver.list(), 'list');
-    const found = await findDrift(read, { platform, otherPlatforms, listing, askedAt });
+    const asked = { platform, otherPlatforms, listing, askedAt };
+    const keepDisksMs = config.losses.keep_disks_hours * HOUR_MS;
+    const found = await findDrift(read, { ...asked, keepDisksMs, driver });
     return found.map((finding) => ({ platform, ...finding }));
   };
   const open = running?.drivers.get(platform);

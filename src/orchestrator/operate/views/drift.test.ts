@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { account, dueWork, instance } from '../../../../test/support/rows/orchestrator-rows.ts';
 import { openTestStore } from '../../../../test/support/rows/stores.ts';
+import { recordedOrder } from '../../model/destroy-order.ts';
 import type { Listing, ObservedMachine } from '../../model/platform-driver.ts';
 import type { Store } from '../../model/store.ts';
 import { findDrift } from './drift.ts';
@@ -26,6 +27,9 @@ beforeEach(async () => {
     await put('cut-off', { status: 'ONLINE' });
     await put('left', { status: 'ERROR' });
     await put('kept', { status: 'ERROR' });
+    const order = recordedOrder({ reason: 'tenant', by: account.id, at: OLD, keepsDisks: true });
+    await put('disks-kept', { status: 'DESTROYED', destroyOrder: order });
+    await put('disks-late', { status: 'DESTROYED', destroyOrder: { ...order, at: OLD - 86_400_000 } });
     await put('new', { status: 'ONLINE', updatedAt: NOW });
     await put('elsewhere', { status: 'ONLINE', platform: 'west' });
     await tx.work.put({ ...dueWork, resourceId: 'full', kind: 'observe', notBefore: NOW + 1 });
@@ -47,6 +51,8 @@ const find = async (listing: Listing<ObservedMachine>) => {
     otherPlatforms: new Set(['west']),
     listing,
     askedAt: NOW,
+    keepDisksMs: 86_400_000,
+    driver: { manifest: { stop: true } },
   });
   return found.map(({ subject, verdict, finding }) => `${subject} ${verdict}: ${finding}`);
 };
@@ -63,6 +69,8 @@ it('reports where rows and machines differ, but nothing in progress, on silent h
     machine('row-lost', { note: noteOf('row-lost', 'here') }),
     machine('foreign', { note: noteOf('foreign', 'another') }),
     machine('stray'),
+    machine('disks-kept', { power: 'stopped' }),
+    machine('disks-late', { power: 'stopped' }),
     machine('young', { createdAt: NOW }),
   ];
   expect(
@@ -75,6 +83,8 @@ it('reports where rows and machines differ, but nothing in progress, on silent h
     'instance lost broken: it is ONLINE, and the platform does not list its machine berth-lost',
     'instance moved warning: its tenant sees 203.0.113.7:22, but its machine is at 203.0.113.8:22',
     'instance off warning: it is ONLINE, and its machine berth-off is stopped',
+    'machine berth-disks-kept ok: it is stopped: after the DELETE of disks-kept, its disks are kept until 2030-01-02T23:00:00.000Z (losses.keep_disks_hours)',
+    'machine berth-disks-late broken: it is stopped, and its instance disks-late is DESTROYED: it may be costing money',
     'machine berth-row-lost warning: it is running, and its row was lost',
     "machine berth-stray warning: it is running, it has Berth's tag, but no row",
   ]);

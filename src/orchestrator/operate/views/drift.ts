@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { counted } from '../../../contract/counted.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { eachLiveInstance } from '../../instances/list.ts';
+import { disksKeptUntil } from '../../model/destroy-order.ts';
 import type { Listing, ObservedMachine } from '../../model/platform-driver.ts';
 import { readNote } from '../../model/platform-resource.ts';
 import type { InstanceRecord } from '../../model/records.ts';
@@ -15,6 +16,9 @@ interface Listed {
   otherPlatforms: ReadonlySet<string>;
   listing: Listing<ObservedMachine>;
   askedAt: number;
+  /** How long the disks of an instance that ended by itself are kept, in milliseconds: `losses.keep_disks_hours`. */
+  keepDisksMs: number;
+  driver: { manifest: { stop: boolean } };
 }
 
 /** How old a change of a row or a new machine must be before a difference counts as drift, in milliseconds. */
@@ -119,7 +123,7 @@ function troubleOf(
 /** Machines with Berth's tag that no live row owns. Machines of another installation are left out. */
 async function withoutRow(
   { instances, installation }: DriftReader,
-  { platform, otherPlatforms, askedAt }: Listed,
+  { platform, otherPlatforms, askedAt, keepDisksMs, driver }: Listed,
   machines: readonly ObservedMachine[],
   rows: ReadonlySet<string>,
 ): Promise<Diagnosis[]> {
@@ -132,9 +136,21 @@ async function withoutRow(
     const { owner } = readNote(machine, id, anyNote, otherPlatforms);
     const row: InstanceRecord | null = await instances.byOwnerRef(machine.ref);
     if (owner === 'foreign' || (row !== null && row.platform !== platform)) continue;
-    found.push(toUnowned(machine, row, owner === 'ours'));
+    const order = row?.status === 'DESTROYED' ? row.destroyOrder : null;
+    const keptUntil = order === null ? 0 : disksKeptUntil(order, { options: { keepDisksMs }, driver });
+    found.push(
+      keptUntil > askedAt ? toKept(machine, row, keptUntil) : toUnowned(machine, row, owner === 'ours'),
+    );
   }
   return found;
+}
+
+/** The machine of an instance that ended by itself, while its disks are kept. */
+function toKept({ ref, power }: ObservedMachine, row: InstanceRecord | null, until: number): Diagnosis {
+  return ok(
+    `machine ${ref}`,
+    `it is ${power}: after the DELETE of ${row?.id}, its disks are kept until ${new Date(until).toISOString()} (losses.keep_disks_hours)`,
+  );
 }
 
 function toUnowned({ ref, power }: ObservedMachine, row: InstanceRecord | null, isOurs: boolean): Diagnosis {
