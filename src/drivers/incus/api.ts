@@ -22,6 +22,8 @@ const devicesSchema = z
 const stateSchema = z.object({
   status_code: z.number(),
   started_at: z.string().optional(),
+  /** The use of each disk device that Incus can measure. */
+  disk: z.record(z.string(), z.unknown()).nullish(),
   network: z
     .record(
       z.string(),
@@ -48,6 +50,9 @@ const instanceSchema = z.object({
   expanded_config: configSchema,
   expanded_devices: devicesSchema,
   state: stateSchema.nullish(),
+  /** Only in the answer about one instance. Incus removes both with the instance. */
+  snapshots: z.array(z.object({ name: z.string() })).nullish(),
+  backups: z.array(z.object({ name: z.string() })).nullish(),
 });
 export interface Instance extends z.infer<typeof instanceSchema> {
   /** Tag of its configuration and devices; only set if it was read individually. */
@@ -141,6 +146,8 @@ const serverSchema = z.object({
     driver: z.string().optional(),
   }),
 });
+
+const poolSchema = z.object({ driver: z.string(), status: z.string(), config: configSchema });
 
 export interface Found<T> {
   value: T;
@@ -306,11 +313,13 @@ export class IncusApi {
     return resourcesSchema.parse((await this.client.get('/1.0/resources', targetOf(member))).metadata);
   }
 
-  /** Size of a pool on a member, in bytes. */
-  async poolBytes(pool: string, member: string | undefined): Promise<number> {
+  /** A pool on a member, with its size in bytes. */
+  async pool(name: string, member: string | undefined) {
+    const path = `/1.0/storage-pools/${name}`;
+    const pool = poolSchema.parse((await this.client.get(path, targetOf(member))).metadata);
     const schema = z.object({ space: z.object({ total: z.number() }) });
-    const { metadata } = await this.client.get(`/1.0/storage-pools/${pool}/resources`, targetOf(member));
-    return schema.parse(metadata).space.total;
+    const { metadata } = await this.client.get(`${path}/resources`, targetOf(member));
+    return { ...pool, bytes: schema.parse(metadata).space.total };
   }
 
   /** The forwards of all members. */

@@ -1,6 +1,7 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed } from '../../platform-model/steps.ts';
+import { heldBySnapshots } from '../kit/foreign-snapshots.ts';
 import type { Instance } from './api.ts';
 import { removeForwards } from './endpoints.ts';
 import { isConflict, isNotFound } from './errors.ts';
@@ -47,12 +48,25 @@ async function removeMachine(
   if (busy !== undefined) return underWay(`wait:${busy.id}`);
   if (!isStopped(instance))
     return setPower(platform, name, { action: 'stop', force: true, timeout: -1 }, 'off');
+  const held = heldBy(platform, instance);
+  if (held !== undefined) return failed('conflict', held);
   await removeForwards(platform, refOf(instance), order);
   // The id is noted, so that a copy made from now on is recognised as a copy. An interrupted record is left
   // unchanged: for a change Incus makes an empty folder in place of a missing disk, and then cannot delete it.
   const isBuilt = instance.config[mark.phase] !== undefined;
   if (isBuilt && !(await noteIdentity(platform, instance))) return underWay('destroy');
   return underWay(`delete:${await deleteInstance(platform, name, order)}`);
+}
+
+/** Why an operator's snapshots and backups of the machine hold it: Incus would remove them with it. */
+function heldBy(
+  { options: { on_foreign_snapshot: policy } }: Platform,
+  instance: Instance,
+): string | undefined {
+  const { snapshots, backups } = instance;
+  const names = [...(snapshots ?? []), ...(backups ?? [])].map((one) => one.name);
+  if (policy === 'delete' || names.length === 0) return undefined;
+  return heldBySnapshots({ ref: refOf(instance), kind: 'snapshots or backups', names }, policy);
 }
 
 /** Deletes an instance. Returns undefined if it is gone already, or running. @throws as {@link IncusApi} */

@@ -15,13 +15,18 @@ interface Fake {
   config: Record<string, string>;
   code: number;
   startedAt: string;
+  snapshots?: { name: string }[];
+  /** The use of its disks, as Incus measures it. */
+  disk?: object;
 }
 
 /** A fake Incus: instances by name, on the members m1 and m2 or without a cluster. */
-export function anIncus({ isClustered = true } = {}) {
+export function anIncus({ isClustered = true, options = {} } = {}) {
   const instances = new Map<string, Fake>();
   const operations: object[] = [];
   const images = ['debian'];
+  /** The storage pool; `refusal`: the answer to each write. */
+  const pool = { driver: 'lvm', status: 'Created', refusal: undefined as string | undefined };
   const sent: {
     method: string;
     path: string;
@@ -36,7 +41,7 @@ export function anIncus({ isClustered = true } = {}) {
   const meanwhile: Partial<Record<'run' | 'reads' | 'lists', (() => void) | undefined>> = {};
   const tagOf = ({ config }: Fake): string => JSON.stringify(config);
   const show = (name: string) => {
-    const { location, config, code, startedAt } = instances.get(name) as Fake;
+    const { location, config, code, startedAt, snapshots, disk = { root: {} } } = instances.get(name) as Fake;
     const base = {
       name,
       type: 'container',
@@ -49,8 +54,9 @@ export function anIncus({ isClustered = true } = {}) {
       ...base,
       devices: {},
       expanded_config: config,
-      expanded_devices: {},
-      state: { status_code: code, started_at: startedAt, network: { eth0: { addresses: [ADDRESS] } } },
+      expanded_devices: { root: { type: 'disk', path: '/', pool: 'default' } },
+      snapshots,
+      state: { status_code: code, started_at: startedAt, disk, network: { eth0: { addresses: [ADDRESS] } } },
     };
   };
   const members = ['m1', 'm2'].map((server_name) => ({
@@ -68,6 +74,7 @@ export function anIncus({ isClustered = true } = {}) {
     if (path === '/1.0/resources')
       return { cpu: { total: target === 'm2' ? 8 : 4 }, memory: { total: 2 ** 40 } };
     if (path.endsWith('/resources')) return { space: { total: 2 ** 40 } };
+    if (path === '/1.0/storage-pools/default') return pool;
     return path.endsWith('/custom') ? [] : {};
   };
   const read = (path: string, query: Record<string, string>): unknown => {
@@ -96,6 +103,7 @@ export function anIncus({ isClustered = true } = {}) {
       return { metadata: read(path, query), etag: found && tagOf(found), operation: undefined };
     },
     send: async (method: string, path: string, { query, body = {}, etag }: SendOptions = {}) => {
+      if (pool.refusal !== undefined) throw new IncusRefusal(500, pool.refusal, method);
       meanwhile.run?.();
       meanwhile.run = undefined;
       sent.push({ method, path, query, body: body as Record<string, unknown>, etag });
@@ -111,9 +119,10 @@ export function anIncus({ isClustered = true } = {}) {
     instances,
     operations,
     images,
+    pool,
     sent,
     meanwhile,
-    machines: driverOver(new IncusApi(client)),
+    machines: driverOver(new IncusApi(client), { options }),
     /** Renames an instance, as an operator would. */
     rename(from: string, to: string): void {
       instances.set(to, instances.get(from) as Fake);

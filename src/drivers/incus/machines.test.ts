@@ -13,6 +13,19 @@ it('a machine that Incus removes while it is searched for is destroyed, without 
   expect(changes()).toEqual([]);
 });
 
+it.each(['wait', 'delete'])(
+  'a machine with an operator’s snapshot, by on_foreign_snapshot: %s [incus-foreign-snapshot]',
+  async (policy) => {
+    const { instances, machines, changes } = anIncus({ options: { on_foreign_snapshot: policy } });
+    instances.set(REF, { ...aMachine({ code: STOPPED }), snapshots: [{ name: 'before-upgrade' }] });
+    const detail = expect.stringMatching(/hold berth-a: before-upgrade\. .*on_foreign_snapshot: delete$/);
+    expect(await machines.destroy(REF, null, anOrder)).toMatchObject(
+      policy === 'wait' ? { outcome: 'failed', code: 'conflict', detail } : { outcome: 'pending' },
+    );
+    expect(changes()).toEqual(policy === 'wait' ? [] : [`DELETE ${REF}`]);
+  },
+);
+
 describe('a renamed machine', () => {
   it('is shown under its ref, and each order goes to its current name', async () => {
     const { instances, machines, rename, changes } = anIncus();

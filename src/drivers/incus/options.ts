@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { onForeignSnapshotSchema } from '../kit/foreign-snapshots.ts';
 
 const nameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'expected an Incus name');
 const addressSchema = z
@@ -83,6 +84,7 @@ export const incusConfigSchema = z.strictObject({
       disk: z.number().positive().max(100).default(1),
     })
     .prefault({}),
+  on_foreign_snapshot: onForeignSnapshotSchema,
   /** Time for a machine to shut down before it is switched off, in seconds. */
   shutdown_s: z.int().min(1).max(600).default(30),
 });

@@ -10,8 +10,16 @@ import { fromPlatformVolume, hasPartOfMark, hostOf, isMarked, isOurs, mark, user
 export const poolOf = ({ options }: Pick<Platform, 'options'>): string =>
   options.volume_pool ?? options.storage_pool;
 
+/** Incus lists a volume's snapshots too, as VOLUME/SNAPSHOT, with the configuration of the volume. */
 export async function readVolumes(platform: Platform): Promise<Volume[]> {
-  return (await platform.api.volumes(poolOf(platform))).filter(({ type }) => type === 'custom');
+  const all = await platform.api.volumes(poolOf(platform));
+  return all.filter(({ type, name }) => type === 'custom' && !name.includes('/'));
+}
+
+/** Names of an operator's snapshots of a volume. */
+export async function snapshotsOf(platform: Platform, ref: OwnerRef): Promise<string[]> {
+  const all = await platform.api.volumes(poolOf(platform));
+  return all.flatMap(({ name }) => (name.startsWith(`${ref}/`) ? name.slice(ref.length + 1) : []));
 }
 
 export async function volumesNamed(platform: Platform, ref: OwnerRef): Promise<Volume[]> {

@@ -46,6 +46,17 @@ it('reports what a volume takes on its member, and nothing where the pool does n
   expect(await volumes.usage?.()).toEqual({ answer: 'listed', items: [] });
 });
 
+it('a snapshot by an operator is no copy, and holds its volume, unless the setting says otherwise [incus-foreign-snapshot]', async () => {
+  const { volumes, cluster, volume } = await aVolume();
+  cluster.volumes.push({ ...volume, name: `${REF}/mine` });
+  expect(await volumes.list()).toMatchObject({ items: [{ ref: REF }], copies: [] });
+  const held = await volumes.destroy(REF, null, anOrder);
+  expect(held).toMatchObject({ code: 'conflict', detail: expect.stringContaining('mine. Remove these') });
+  expect(cluster.log).toEqual([]);
+  const { volumes: allowed } = cluster.open({ on_foreign_snapshot: 'delete' });
+  expect(await allowed.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'done' });
+});
+
 describe('a volume on another member than the machine', () => {
   it('is neither attached nor changed', async () => {
     const { volumes, cluster } = await aVolume();

@@ -7,6 +7,7 @@ import type {
   VolumeUse,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, unfinished } from '../../platform-model/steps.ts';
+import { heldBySnapshots } from '../kit/foreign-snapshots.ts';
 import { type Instance, targetOf, type Volume } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound, unlessConflict } from './errors.ts';
 import { findMachine } from './finder.ts';
@@ -38,6 +39,7 @@ import {
   readVolumes,
   showVolume,
   showVolumes,
+  snapshotsOf,
   volumePath,
   volumesNamed,
 } from './volume-records.ts';
@@ -185,19 +187,22 @@ export async function resizeVolume(
   return isAsRead ? done({ ...shown, sizeGb }) : underWay('resize');
 }
 
-/** Destroys every volume of Berth's with exactly this name, and incomplete copies. */
+/** Destroys every volume of Berth's with exactly this name, and incomplete copies. Waits for an operator's snapshots. */
 export async function destroyVolume(
   platform: Platform,
   ref: OwnerRef,
   order: DestroyOrder,
 ): Promise<Step<null>> {
-  const { api, call } = platform;
+  const { api, options, call } = platform;
   const ours = async () =>
     (await volumesNamed(platform, ref)).filter((one) => isOurs(one) || isIncomplete(one));
   // Throws for a volume with only part of the mark, so that it is not destroyed.
   await findVolume(platform, ref);
   const found = await ours();
   if (found.length === 0) return done(null);
+  const { on_foreign_snapshot: policy } = options;
+  const names = policy === 'delete' ? [] : await snapshotsOf(platform, ref);
+  if (names.length > 0) return failed('conflict', heldBySnapshots({ ref, kind: 'snapshots', names }, policy));
   for (const name of new Set(found.flatMap(usersOf))) {
     const step = await detachFrom(platform, ref, name);
     if (step.outcome !== 'done') return step;

@@ -6,3 +6,12 @@ import { z } from 'zod';
  */
 export const onForeignSnapshotSchema = z.enum(['wait', 'delete']).default('wait');
 export type OnForeignSnapshot = z.infer<typeof onForeignSnapshotSchema>;
+
+/** Why a delete waits. `kind`: what holds the resource; `where`: on which host, if that is known. */
+export function heldBySnapshots(
+  { ref, kind, names, where = '' }: { ref: string; kind: string; names: readonly string[]; where?: string },
+  policy: OnForeignSnapshot,
+): string {
+  const advice = policy === 'wait' ? ', or set platform.on_foreign_snapshot: delete' : '';
+  return `${kind} hold ${ref}${where}: ${names.join(', ')}. Remove these ${kind}${advice}`;
+}
