@@ -9,11 +9,18 @@ import { InstanceReader } from './instances.ts';
 /** Three members with a machine on each. The member `lost` no longer answers Incus. */
 function cluster() {
   const places: Record<string, string> = { a: 'n1', b: 'n2', c: 'n3' };
-  const state = { lost: '', isNoticed: false, projects: ['default'], asked: [] as string[], refusal: 0 };
+  const state = {
+    lost: '',
+    isNoticed: false,
+    projects: ['default'],
+    asked: [] as string[],
+    refusal: 0,
+    ending: '',
+  };
   const shown = (name: string) => ({
     name,
     type: 'container',
-    status_code: state.isNoticed && places[name] === state.lost ? 112 : 103,
+    status_code: (state.isNoticed && places[name] === state.lost) || name === state.ending ? 112 : 103,
     created_at: '2026-11-23T01:00:00Z',
     location: places[name],
     config: {},
@@ -21,6 +28,11 @@ function cluster() {
     expanded_config: {},
     expanded_devices: {},
   });
+  const shownAlone = (name: string, query: Record<string, string>) => {
+    if (name === state.ending && query['recursion'] !== undefined)
+      throw new IncusRefusal(500, 'Invalid PID -1', 'GET');
+    return shown(name);
+  };
   const silence = (withinMs = DEFAULT_CALL_MS - 1_000): Promise<never> =>
     new Promise((_, reject) => setTimeout(() => reject(new NotReached('no answer')), withinMs));
   const get = async (
@@ -36,10 +48,8 @@ function cluster() {
     }
     const name = path.split('/')[3];
     const isWaitedFor = state.lost !== '' && !state.isNoticed;
-    if (name !== undefined) {
-      if (isWaitedFor && places[name] === state.lost) return silence(withinMs);
-      return shown(name);
-    }
+    if (name !== undefined)
+      return isWaitedFor && places[name] === state.lost ? silence(withinMs) : shownAlone(name, query);
     if (query['recursion'] === undefined) return Object.keys(places).map((key) => `/1.0/instances/${key}`);
     return isWaitedFor ? silence(withinMs) : Object.keys(places).map(shown);
   };
@@ -89,7 +99,15 @@ describe('the instances of a cluster', () => {
     state.isNoticed = true;
     const { instances, silent } = await reader.read({ state: true });
     expect([instances.length, [...silent]]).toEqual([3, ['n2']]);
-    expect(state.asked).toEqual(['/1.0/instances']);
+    expect(state.asked).toEqual(['/1.0/instances', '/1.0/instances/b']);
+  });
+
+  it('silence no member while a container on it is ending, which a list shows as Error [incus-ending]', async () => {
+    const { state, reader } = cluster();
+    state.ending = 'b';
+    const { instances, silent } = await reader.read({ state: true });
+    expect(instances.map((one) => one.status_code)).toEqual([103, 107, 103]);
+    expect([...silent]).toEqual([]);
   });
 
   it('are unknown if it is unclear which member is silent', async () => {

@@ -1,5 +1,5 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import type { IncusApi, Instance } from './api.ts';
+import { type IncusApi, type Instance, SINGLE } from './api.ts';
 import { hedged } from './client.ts';
 import { classify, IncusRefusal } from './errors.ts';
 import { refsByName } from './identity.ts';
@@ -9,7 +9,7 @@ export interface InstanceList {
   instances: readonly Instance[];
   /** Names of all instances, including those that could not be read. */
   names: readonly string[];
-  /** Members that do not report on their instances. */
+  /** Members that do not report on their instances. A single daemon that answers is never silent. */
   silent: ReadonlySet<string>;
 }
 
@@ -25,7 +25,7 @@ const AT_ONCE_PER_MEMBER = 4;
  */
 export class InstanceReader {
   readonly #api: IncusApi;
-  /** The member on which each instance was last seen. */
+  /** The cluster member on which each instance was last seen. */
   #places: ReadonlyMap<string, string> = new Map();
   #refs: ReadonlyMap<string, OwnerRef> = new Map();
 
@@ -43,7 +43,9 @@ export class InstanceReader {
     let isRefused = false;
     const whole = async (): Promise<InstanceList> => {
       try {
-        return this.#keep(state ? await this.#api.instances() : await this.#api.instancesWithoutState());
+        return await this.#keep(
+          state ? await this.#api.instances() : await this.#api.instancesWithoutState(),
+        );
       } catch (error) {
         isRefused = error instanceof IncusRefusal;
         throw error;
@@ -62,23 +64,30 @@ export class InstanceReader {
     }
   }
 
-  #keep(instances: readonly Instance[]): InstanceList {
-    const known = instances.filter((instance) => !isUnknown(instance));
-    const lost = instances.filter(isUnknown);
-    this.#places = new Map([
-      ...lost.map(({ name, location }): [string, string] => [name, location]),
-      ...known.map(({ name, location }): [string, string] => [name, location]),
-    ]);
-    return {
-      instances,
-      names: instances.map(({ name }) => name),
-      silent: new Set(lost.map(({ location }) => location)),
-    };
+  /**
+   * A list also shows a container that is just ending in the state Error. So each instance in that state is read again,
+   * individually, before its member counts as silent.
+   */
+  async #keep(listed: readonly Instance[]): Promise<InstanceList> {
+    const names = listed.map(({ name }) => name);
+    const known = listed.filter((instance) => !isUnknown(instance));
+    const lost = listed.filter(isUnknown);
+    const members = [...lost, ...known].filter(({ location }) => location !== SINGLE);
+    this.#places = new Map(members.map(({ name, location }) => [name, location]));
+    if (lost.length === 0) return { instances: listed, names, silent: new Set() };
+    const again = await this.#readEach(lost.map(({ name }) => name)).catch(() => undefined);
+    const read = new Map(again?.instances.map((instance) => [instance.name, instance]));
+    const instances = listed.map((instance) => read.get(instance.name) ?? instance);
+    return { instances, names, silent: new Set(membersOf(instances.filter(isUnknown))) };
+  }
+
+  async #oneByOne(): Promise<InstanceList> {
+    const names = await this.#api.instanceNames();
+    return { ...(await this.#readEach(names)), names };
   }
 
   /** Reads each instance individually, the members in parallel. A silent member is not asked again. */
-  async #oneByOne(): Promise<InstanceList> {
-    const names = await this.#api.instanceNames();
+  async #readEach(names: readonly string[]): Promise<Pick<InstanceList, 'instances' | 'silent'>> {
     const groups = Map.groupBy(names, (name) => this.#places.get(name));
     const instances: Instance[] = [];
     const silent = new Set<string>();
@@ -100,9 +109,14 @@ export class InstanceReader {
         Array.from({ length: AT_ONCE_PER_MEMBER }, () => readAll(group, member)),
       ),
     );
-    for (const instance of instances) if (isUnknown(instance)) silent.add(instance.location);
-    return { instances, names, silent };
+    for (const name of membersOf(instances.filter(isUnknown))) silent.add(name);
+    return { instances, silent };
   }
+}
+
+/** The cluster members that have these instances. */
+function membersOf(instances: readonly Instance[]): string[] {
+  return instances.map(({ location }) => location).filter((name) => name !== SINGLE);
 }
 
 /** Whether the instance's member is the cause, and not the request. */
