@@ -50,8 +50,8 @@ export interface SendOptions {
   withinMs?: number | undefined;
 }
 
-/** The reason for a removal. An unpacked image is a cache of Incus without user data. */
-export type Removal = { order: DestroyOrder } | { unpackedImage: true };
+/** The reason for a removal. An unpacked image is a cache of Incus, and a trial volume is empty: no user data. */
+export type Removal = { order: DestroyOrder } | { unpackedImage: true } | { trialVolume: true };
 
 /** Time limit of a request; see {@link DEFAULT_CALL_MS}. */
 const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
@@ -67,12 +67,15 @@ interface Target {
 
 export class IncusClient {
   readonly project: string;
+  /** Whether it uses the socket of a daemon on this machine. */
+  readonly isLocal: boolean;
   readonly #targets: Target[];
   readonly #asking: Asking | undefined;
   readonly #now: () => number;
 
   constructor({ addresses, tls, project, asking, now = Date.now, transport }: Connection) {
     this.project = project;
+    this.isLocal = addresses.every((address) => address.startsWith('unix:'));
     this.#asking = asking;
     this.#now = now;
     const to = transport ?? ((address: string) => httpTransport(address, tls, REQUEST_TIMEOUT_MS));

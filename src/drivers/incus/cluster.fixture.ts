@@ -130,6 +130,7 @@ class FakeCluster {
         })),
       );
     if (path === '/1.0/resources') return ok({ cpu: { total: 8 }, memory: { total: 2 ** 36 } });
+    if (path === '/1.0/storage-pools/default') return ok({ driver: 'lvm', status: 'Created' });
     if (path.endsWith('/resources')) return ok({ space: { total: (target === 'm1' ? 2 : 1) * 2 ** 40 } });
     return path === '/1.0/projects/default' ? ok() : no(404, `nothing at ${path}`);
   }

@@ -23,7 +23,7 @@ const table: readonly { words?: RegExp; end?: RegExp; status?: number; code: Fai
   // Incus reports these with 400 or 500, and in failed operations.
   {
     words:
-      /no space left|disk quota exceeded|not enough space|insufficient space|not enough uid\/gid available/i,
+      /no space left|disk quota exceeded|not enough space|insufficient space|not enough uid\/gid available|read-only file system/i,
     code: 'capacity',
   },
   { words: /reached (the )?maximum (number of|aggregate)/i, code: 'quota' },

@@ -3,6 +3,7 @@ import { type IncusApi, type Instance, type Member, type Resources, SINGLE, type
 import { IncusRefusal } from './errors.ts';
 import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
+import { type Pool, readPool } from './pools.ts';
 import { isUnknown, rootOf } from './translate.ts';
 
 /** A member, or the single daemon, with its resources. */
@@ -15,7 +16,7 @@ export interface Host {
   /** Whether it votes in the cluster's database. */
   isVoter: boolean;
   resources: Resources | undefined;
-  poolBytes: ReadonlyMap<string, number>;
+  pools: ReadonlyMap<string, Pool>;
 }
 
 /** Hardware changes rarely, so it is cached; free capacity is counted each time. */
@@ -33,7 +34,7 @@ export interface Fleet {
   volumes: readonly (Volume & { pool: string })[];
 }
 
-type Hardware = { at: number; resources: Resources; poolBytes: Map<string, number> };
+type Hardware = { at: number; resources: Resources; pools: Map<string, Pool> };
 
 export class FleetReader {
   readonly #api: IncusApi;
@@ -58,7 +59,13 @@ export class FleetReader {
 
   get #pools(): readonly string[] {
     const named = [...this.#catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
-    return [...new Set([this.#options.storage_pool, ...named])];
+    const { storage_pool: machines, volume_pool: volumes = machines } = this.#options;
+    return [...new Set([machines, volumes, ...named])];
+  }
+
+  /** The pool on that member when the hardware was last read. Undefined if it was not read. */
+  poolAt(member: string, pool: string): Pool | undefined {
+    return this.#hardware.get(member)?.pools.get(pool);
   }
 
   async read(): Promise<Fleet> {
@@ -93,7 +100,7 @@ export class FleetReader {
       isOnline,
       isVoter: roles?.includes('database') ?? false,
       resources: found?.resources,
-      poolBytes: found?.poolBytes ?? new Map(),
+      pools: found?.pools ?? new Map(),
     };
   }
 
@@ -103,19 +110,17 @@ export class FleetReader {
   async #hardwareOf(name: string): Promise<Hardware | undefined> {
     const known = this.#hardware.get(name);
     if (known !== undefined && this.#now() - known.at < HARDWARE_KEPT_MS) return known;
-    const pools = this.#pools;
-    const read = Promise.all([
-      this.#api.resources(name),
-      ...pools.map((pool) => this.#api.poolBytes(pool, name)),
-    ]);
+    const readPools = this.#pools.map(
+      async (pool): Promise<[string, Pool]> => [pool, await readPool(this.#api, pool, name)],
+    );
+    const read = Promise.all([this.#api.resources(name), Promise.all(readPools)]);
     const found = await read.catch((error) => {
       if (error instanceof IncusRefusal) throw error;
       return undefined;
     });
     if (found === undefined) return undefined;
-    const [resources, ...bytes] = found;
-    const poolBytes = new Map(pools.map((pool, index) => [pool, bytes[index] ?? 0]));
-    const hardware = { at: this.#now(), resources, poolBytes };
+    const [resources, pools] = found;
+    const hardware = { at: this.#now(), resources, pools: new Map(pools) };
     this.#hardware.set(name, hardware);
     return hardware;
   }

@@ -68,6 +68,7 @@ function forwardsOfTwo() {
         status_code: 103,
         created_at: '2026-11-23T01:00:00Z',
         config: { [mark.createdBy]: 'berth', [mark.ref]: name, [mark.phase]: phases.created },
+        expanded_devices: {},
         state: {
           network: { eth0: { addresses: [{ family: 'inet', address: `10.0.0.${index}`, scope: 'global' }] } },
         },

@@ -54,7 +54,7 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     isOnline: true,
     isVoter: true,
     resources: { cpu: { total: 64 }, memory: { total: 2 ** 40 }, gpu: cards(count) },
-    poolBytes: new Map([['default', 2 ** 40]]),
+    pools: new Map([['default', { driver: 'btrfs', status: 'Created', config: {}, bytes: 2 ** 40 }]]),
   };
   const read = async (): Promise<Fleet> => ({
     hosts: [host],
@@ -214,6 +214,7 @@ async function readFleet(foreign: readonly object[]): Promise<Fleet> {
     },
     '/1.0/cluster/members': [{ server_name: 'n1', status: 'Online', message: '', roles: ['database'] }],
     '/1.0/resources': { cpu: { total: 64 }, memory: { total: 2 ** 40 }, gpu: { cards: cards(2) } },
+    '/1.0/storage-pools/default': { driver: 'lvm', status: 'Created' },
     '/1.0/storage-pools/default/resources': { space: { total: 2 ** 40 } },
     '/1.0/storage-pools/default/volumes/custom': [],
   };

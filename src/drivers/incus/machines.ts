@@ -13,6 +13,7 @@ import { type Identified, identifyAll, isTemporary } from './identity.ts';
 import { areMoving, pathOf } from './operations.ts';
 import type { MachineMethod, Platform } from './platform.ts';
 import { fromPlatform, isRunning, isStopped, isUnknown, refOf } from './translate.ts';
+import { faultOf } from './trouble.ts';
 
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   const found = await findMachine(platform, ref);
@@ -55,7 +56,7 @@ export const listMachines: MachineMethod<'list'> = async (platform) => {
     api.hosts(),
     readForwards(platform),
   ]);
-  const known = identifyAll(instances.filter((instance) => !isUnknown(instance)));
+  const known = identifyAll(instances.filter((one) => !(isUnknown(one) && silent.has(one.location))));
   const there = [...known].filter(([, { machine, isUnclear }]) => machine !== undefined || isUnclear);
   // A failure is retried at the next listing.
   void sweepForwards(platform, forwards, [...names, ...there.map(([ref]) => ref)], async (ref) => {
@@ -73,7 +74,12 @@ export const listMachines: MachineMethod<'list'> = async (platform) => {
     items: [...known.values()].flatMap(({ machine }) =>
       machine === undefined
         ? []
-        : [fromPlatform(machine, endpointOf(platform, machine, forwards), moving.has(machine.name))],
+        : [
+            {
+              ...fromPlatform(machine, endpointOf(platform, machine, forwards), moving.has(machine.name)),
+              ...faultOf(platform, machine),
+            },
+          ],
     ),
     copies: [...known].flatMap(([ref, { copies }]) =>
       copies.flatMap(({ name, location }) => (moving.has(name) ? [] : [{ ref, name, host: location }])),

@@ -4,6 +4,7 @@ import type { Instance, Resources } from './api.ts';
 import { type Fleet, type Host, isJudgeable } from './fleet.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
 import { countFree, freeGpus, placesFor, roomOn, toHosts } from './placement.ts';
+import type { Pool } from './pools.ts';
 import { toPlatform } from './translate.ts';
 
 const GIB = 2 ** 30;
@@ -31,6 +32,11 @@ const resources: Resources = {
   ],
 };
 
+const aPool = (bytes: number, more: Partial<Pool> = {}): Pool => ({
+  ...{ driver: 'btrfs', status: 'Created', config: {}, bytes },
+  ...more,
+});
+
 function host(name: string, changes: Partial<Host> = {}): Host {
   return {
     name,
@@ -38,7 +44,7 @@ function host(name: string, changes: Partial<Host> = {}): Host {
     isOnline: true,
     isVoter: false,
     resources,
-    poolBytes: new Map([['local', 2000 * GIB]]),
+    pools: new Map([['local', aPool(2000 * GIB)]]),
     ...changes,
   };
 }
@@ -136,6 +142,13 @@ const spec = {
   note: '',
 };
 
+const catalog = {
+  regions: new Map(),
+  offers: new Map([
+    ['o', { ...wanted, id: 'o', machine: {}, storageGb: 10, placements: [{ region: 'fra', units: 9 }] }],
+  ]),
+} as unknown as Catalog;
+
 describe('a machine goes', () => {
   it('to the online member of its group and datacenter with the most room', () => {
     const full = [instance('a', { 'limits.cpu': '60' })];
@@ -165,15 +178,20 @@ describe('a machine goes', () => {
     expect(placeFor(spec, full, any, options)?.host.name).toBe('a');
     expect(placeFor({ ...spec, avoidHosts: ['a'] }, full, any, options)?.host.name).toBe('b');
     expect(placeFor({ ...spec, avoidHosts: ['a', 'b'] }, full, any, options)).toBeUndefined();
-    const catalog = {
-      regions: new Map(),
-      offers: new Map([
-        ['o', { ...wanted, id: 'o', machine: {}, storageGb: 10, placements: [{ region: 'fra', units: 9 }] }],
-      ]),
-    } as unknown as Catalog;
     const units = (avoid?: string[]) => countFree(catalog, fleet(hosts), options, avoid)[0]?.units;
     expect(units(['a', 'b'])).toBe(0);
     expect(units(['a'])).toBe((units() ?? 0) / 2);
+  });
+
+  it('nowhere while the pool cannot be written, without a verdict on the size of the offer [incus-pool-unwritable]', () => {
+    const problem = { problem: 'read-only', bytes: 0 };
+    const hosts = [host('a', { pools: new Map([['local', aPool(0, problem)]]) })];
+    const [count] = countFree(catalog, fleet(hosts), options);
+    expect(count).toMatchObject({
+      units: 0,
+      obstacles: [expect.stringContaining('local, which is read-only')],
+    });
+    expect(count?.misfits).toBeUndefined();
   });
 
   it('nowhere if no member has room', () => {

@@ -59,12 +59,20 @@ function limitsOn(
     { what: 'vCPUs', left: left(shares.cpus), needed: vcpus },
     { what: 'GB of memory', left: left(shares.memory) / 2 ** 30, needed: memoryGb },
     {
-      what: `GB in the pool ${offer.storage_pool ?? options.storage_pool}`,
+      what: `GB in the pool ${describePool(host, offer.storage_pool ?? options.storage_pool)}`,
       left: left(shares.disk) / 2 ** 30,
       needed: rootDiskGb,
     },
     { what: 'GPUs', left: gpuCount > 0 ? freeGpus(host, fleet, offer).length : 0, needed: gpuCount },
   ].filter(({ needed }) => needed > 0);
+}
+
+function describePool({ pools }: Host, name: string): string {
+  const { problem, file } = pools.get(name) ?? {};
+  if (problem !== undefined) return `${name}, which is ${problem}`;
+  return file !== undefined && file.freeBytes < file.sparseBytes
+    ? `${name}, whose file has only ${Math.floor(file.freeBytes / 2 ** 30)} GB left to grow`
+    : name;
 }
 
 /** The hosts that have no room for a machine of the offer, and why. */
@@ -118,7 +126,7 @@ function sharesOf(
       taken: sum(here, (one) => bytesOf(one.expanded_config['limits.memory']) ?? 0),
     },
     disk: {
-      total: (host.poolBytes.get(pool) ?? 0) * overcommit.disk,
+      total: (host.pools.get(pool)?.bytes ?? 0) * overcommit.disk,
       taken:
         sum(here, (one) => rootBytes(one, pool)) +
         sum(volumesOn(host, fleet, pool), ({ config }) => bytesOf(config['size']) ?? 0),
@@ -296,10 +304,13 @@ export function countFree(
 ): FreeUnits[] {
   const idle = withoutMachines(fleet);
   const open = fleet.hosts.filter(({ name }) => !avoidHosts.includes(name));
-  // A member that is cordoned or does not answer may have room for a machine.
+  // A member that is cordoned or does not answer, or whose pool is read-only, may have room for a machine later.
   const isComplete =
     avoidHosts.length === 0 &&
-    fleet.hosts.every(({ isOnline, resources }) => isOnline && resources !== undefined);
+    fleet.hosts.every(
+      ({ isOnline, resources, pools }) =>
+        isOnline && resources !== undefined && [...pools.values()].every(({ problem }) => !problem),
+    );
   return [...catalog.offers.values()].flatMap((offer) => {
     const machine = offerOf(offer);
     const wanted = { ...offer, rootDiskGb: offer.storageGb, gpuCount: offer.gpuCount ?? 0 };

@@ -313,8 +313,10 @@ export function fromPlatformVolume(volume: Volume, users: readonly OwnerRef[]): 
 }
 
 export function rootOf(devices: Instance['devices']): Record<string, string> | undefined {
-  return Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
+  return Object.values(devices).find(isRoot);
 }
+
+export const isRoot = ({ type, path }: Record<string, string>): boolean => type === 'disk' && path === '/';
 
 /** The member that holds the volume. Undefined if every member reaches it. */
 export function hostOf({ location }: Pick<Volume, 'location'>): string | undefined {

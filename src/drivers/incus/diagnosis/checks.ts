@@ -15,6 +15,14 @@ export function sentence(message: string): string {
   return message.endsWith('.') ? message : `${message}.`;
 }
 
+export function notSetUp(subject: string, status: string | undefined, show: string): Diagnosis {
+  return broken(
+    subject,
+    `Its status is ${status}: machines that need it do not start.`,
+    `See \`${show}\` and \`incus warning list\`.`,
+  );
+}
+
 const imageSchema = z.object({
   type: z.string(),
   properties: z

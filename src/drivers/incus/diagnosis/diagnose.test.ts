@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,17 +57,20 @@ async function findings(
   withinMs = PATIENCE_MS,
 ) {
   const known = { ...answers, ...changed };
-  server = createServer(({ url = '' }, reply) => {
+  server = createServer(({ url = '', method }, reply) => {
     const { pathname, searchParams } = new URL(url, 'http://incus');
     // With a project, Incus omits warnings about its host.
     const isHidden = pathname === '/1.0/warnings' && searchParams.has('project');
-    const metadata = isHidden ? [] : known[decodeURIComponent(pathname)];
+    const path = decodeURIComponent(pathname);
+    const metadata = isHidden ? [] : (known[`${method} ${path}`] ?? known[path]);
     if (metadata === 'never') return;
     if (metadata === 'lost') return void reply.destroy();
     const found = metadata !== undefined;
     const envelope = found
       ? { type: 'sync', metadata }
       : { type: 'error', error: 'not found', error_code: 404 };
+    if (metadata instanceof Error)
+      Object.assign(envelope, { type: 'error', error: metadata.message, error_code: 500 });
     reply.writeHead(found ? 200 : 404, { 'Content-Type': 'application/json' }).end(JSON.stringify(envelope));
   }).listen(socket);
   await once(server, 'listening');
@@ -147,6 +150,33 @@ describe('berth doctor on a single daemon of Incus', () => {
       { verdict: 'broken', subject: 'port forwards on none', finding: expect.stringContaining('`none`') },
       { verdict: 'warning', subject: 'room for small in fra' },
     ]);
+  });
+
+  const writes = 'POST /1.0/storage-pools/default/volumes/custom';
+  const disks = join(folder, 'disks');
+  mkdirSync(disks);
+  for (const name of ['allocated.img', 'sparse.img']) writeFileSync(join(disks, name), '');
+  truncateSync(join(disks, 'sparse.img'), 2 ** 20);
+  const inFile = (file: string, config: object = {}) => ({
+    '/1.0/storage-pools/default': {
+      ...{ driver: 'btrfs', status: 'Created', config: { source: join(disks, file), ...config } },
+    },
+  });
+  it.each<[string, Record<string, unknown>, string, string]>([
+    ['is read-only', { [writes]: new Error('create x: Read-only file system') }, 'broken', 'It is read-only'],
+    ['has a sparse file', inFile('sparse.img'), 'warning', 'may still grow'],
+    ['has a file that Berth cannot read', inFile('hidden.img'), 'warning', 'Berth cannot read'],
+  ])('a pool that %s is not fine [incus-doctor-pool]', async (_what, changed, verdict, finding) => {
+    expect((await findings(changed))[0]).toMatchObject({
+      ...{ verdict, subject: 'storage pool default', finding: expect.stringContaining(finding) },
+    });
+  });
+
+  it.each([
+    inFile('allocated.img'),
+    inFile('hidden.img', { 'btrfs.mount_options': 'user_subvol_rm_allowed,nodiscard' }),
+  ])('a pool in a file that keeps its space is fine [incus-doctor-pool]', async (changed) => {
+    expect(await findings(changed)).toEqual([]);
   });
 
   it.each<[string, Record<string, unknown>, Offer['machine'], string]>([

@@ -15,7 +15,9 @@ import {
   diagnoseMembers,
   diagnoseVirtualMachines,
   failed,
+  notSetUp,
 } from './checks.ts';
+import { diagnosePool } from './pools.ts';
 import { diagnoseWarnings } from './warnings.ts';
 
 /** Allowed difference between this machine's clock and Incus' clock. */
@@ -55,7 +57,7 @@ export async function* diagnose(
       ...offers.map(({ machine }) => machine.storage_pool),
     ];
     const networks = each([options.network, ...offers.map(({ machine }) => machine.network)]);
-    for (const name of each(pools)) yield* poolOf(client, name);
+    for (const name of each(pools)) yield* diagnosePool(api, name, members);
     for (const name of networks) yield* networkOf(client, name, options);
     yield* diagnoseImages(api, offers, options);
     yield* diagnoseGroups(api, [
@@ -122,37 +124,6 @@ async function* exists(
       ? broken(subject, 'It does not exist.', remedy)
       : failed(subject, error, remedy);
   }
-}
-
-/** Storage drivers that enforce a size. `dir` does so only on a file system with project quotas. */
-const WITH_QUOTA = new Set(['btrfs', 'zfs', 'lvm', 'lvmcluster', 'ceph', 'linstor', 'truenas']);
-
-async function* poolOf(client: IncusClient, name: string): AsyncGenerator<Diagnosis> {
-  const subject = `storage pool ${name}`;
-  try {
-    const { driver, status } = (await client.get(`/1.0/storage-pools/${name}`)).metadata as {
-      driver?: string;
-      status?: string;
-    };
-    if (status !== 'Created') return yield notSetUp(subject, status, `incus storage show ${name}`);
-    yield WITH_QUOTA.has(driver ?? '')
-      ? ok(subject, `It exists, with the driver ${driver}.`)
-      : warning(
-          subject,
-          `Its driver ${driver} may not enforce the disk size of a machine.`,
-          'Use a pool with the driver zfs, btrfs, lvm or ceph.',
-        );
-  } catch (error) {
-    yield failed(subject, error, 'See `incus storage list`.');
-  }
-}
-
-function notSetUp(subject: string, status: string | undefined, show: string): Diagnosis {
-  return broken(
-    subject,
-    `Its status is ${status}: machines that need it do not start.`,
-    `See \`${show}\` and \`incus warning list\`.`,
-  );
 }
 
 async function* networkOf(
