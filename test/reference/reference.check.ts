@@ -1,14 +1,16 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import { checkConfig } from '../../src/config/check.ts';
 import { protocolJsonSchema } from '../../src/drivers/exec/protocol/json-schema.ts';
 import { drivers } from '../../src/drivers/registry.ts';
 import { alarmKinds } from '../../src/orchestrator/model/alarm.ts';
 import { rules as verdictRules } from '../../src/sandbox/verdict/rules.ts';
-import { root } from '../documents/pages.ts';
+import { blocksOf, root } from '../documents/pages.ts';
 import { configSchemas, placesOf } from './config-schemas.ts';
 import { readPublished } from './published.ts';
 
@@ -56,6 +58,30 @@ describe('the JSON Schemas', () => {
     expect(ajv.validateSchema(protocolJsonSchema(version))).toBe(true);
   });
 });
+
+it.each(['incus', 'libvirt', 'openstack'])(
+  'the configurations of docs/how-to/%s.md have no findings',
+  (page) => {
+    const [first = '', ...blocks] = blocksOf('yaml', read(`docs/how-to/${page}.md`)).filter(
+      (one) => !/^clouds:/m.test(one),
+    );
+    const folder = mkdtempSync(join(tmpdir(), 'how-to-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const catalog = blocks.find((one) => /^offers:/m.test(one));
+    if (catalog !== undefined) writeFileSync(join(folder, 'catalog.yaml'), catalog);
+    const file = join(folder, 'berth.yaml');
+    const { platform, ...others } = parse(first);
+    // A block without its first line replaces keys of the platform.
+    const changes = blocks
+      .filter((one) => one.startsWith(' '))
+      .map((one) => parse(`platform:\n${one}`).platform);
+    for (const change of [{}, ...changes]) {
+      writeFileSync(file, JSON.stringify({ ...others, platform: { ...platform, ...change } }));
+      expect(checkConfig(file)).toEqual([]);
+    }
+    expect(page === 'libvirt' || catalog !== undefined).toBe(true);
+  },
+);
 
 it.each(drivers)('docs/drivers.md names pages and tests of $name that exist', ({ about }) => {
   const { provedBy, guide, traps } = about;

@@ -86,5 +86,6 @@ async function tryWrite(
 
 function whyUnwritable(message: string): string | undefined {
   if (/read-only file system/i.test(message)) return 'read-only';
+  if (/input\/output error/i.test(message)) return 'broken (input/output error)';
   return /no space left|disk quota exceeded/i.test(message) ? 'full' : undefined;
 }

@@ -7,6 +7,7 @@ const READ_ONLY = 'Failed to run: btrfs subvolume create x: exit status 1 (Read-
 it.each<[string, { code?: number; disk?: object; refusal?: string }, string | undefined]>([
   ['is read-only', { refusal: READ_ONLY }, 'on m1 is read-only'],
   ['is read-only, while it is stopped', { code: STOPPED, refusal: READ_ONLY }, 'on m1 is read-only'],
+  ['cannot be read', { refusal: 'cannot access x: Input/output error', disk: {} }, 'on m1 is broken'],
   ['is full', { refusal: 'mkdir: No space left on device' }, 'on m1 is full'],
   ['refuses a write for another reason', { refusal: 'Storage volume exists' }, undefined],
   ['has no disk of it', { disk: {} }, 'disk in the pool default is missing'],

@@ -36,7 +36,7 @@ export function faultOf({ fleet }: Pick<Platform, 'fleet'>, instance: Instance):
       finding: `its disk in the pool ${poolName} is missing`,
       remedy: isRunning(instance)
         ? 'Copy its data from inside the guest while it runs: a stop loses the data. Berth does not stop it.'
-        : `Restore its subvolume containers/${name} in the pool: Incus does not start it without.`,
+        : `Restore its subvolume containers/${name} in the pool, or delete the instance: Incus does not start it.`,
     },
   };
 }

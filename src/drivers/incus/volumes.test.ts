@@ -46,7 +46,7 @@ it('reports what a volume takes on its member, and nothing where the pool does n
   expect(await volumes.usage?.()).toEqual({ answer: 'listed', items: [] });
 });
 
-it('a snapshot by an operator is no copy, and holds its volume, unless the setting says otherwise [incus-foreign-snapshot]', async () => {
+it('a snapshot by an operator is no copy, and holds its volume, unless the setting says otherwise [incus-volume-snapshot]', async () => {
   const { volumes, cluster, volume } = await aVolume();
   cluster.volumes.push({ ...volume, name: `${REF}/mine` });
   expect(await volumes.list()).toMatchObject({ items: [{ ref: REF }], copies: [] });

@@ -12,9 +12,10 @@ import { contentsOf, imageFile, ip, type Lan, Node, openLan } from './node.ts';
 const page = readPage('docs/how-to/incus.md');
 const [yaml = ''] = blocksOf('yaml', page);
 const { platform } = parse(yaml);
-/** What the lab has no Internet for, and what takes its place. */
+/** What the lab has no Internet or space for, and what takes its place. */
 const OFFLINE: readonly [string, string][] = [
   ['images:ubuntu/24.04/cloud', 'downloaded'],
+  ['100GiB', '8GiB'],
   ['apt-get update && apt-get install -y openssh-server && ', ''],
 ];
 const commands = OFFLINE.reduce((text, [online, offline]) => {

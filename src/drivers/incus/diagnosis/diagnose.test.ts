@@ -175,7 +175,7 @@ describe('berth doctor on a single daemon of Incus', () => {
   it.each([
     inFile('allocated.img'),
     inFile('hidden.img', { 'btrfs.mount_options': 'user_subvol_rm_allowed,nodiscard' }),
-  ])('a pool in a file that keeps its space is fine [incus-doctor-pool]', async (changed) => {
+  ])('a pool in a file that keeps its space is fine [incus-doctor-pool-kept]', async (changed) => {
     expect(await findings(changed)).toEqual([]);
   });
 
