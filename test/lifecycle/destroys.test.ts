@@ -1,31 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { silentLog } from '../support/doubles/log.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { anOrder } from '../support/rows/orchestrator-rows.ts';
 
 const MINUTE_MS = 60_000;
-const failed = (code: 'gone' | 'conflict'): Step<never> => ({
-  outcome: 'failed',
-  code,
-  sideEffect: 'none',
-  detail: 'a minimum reservation of 20 minutes',
-});
+const gone: Step<never> = { outcome: 'failed', code: 'gone', sideEffect: 'none', detail: 'it is not here' };
 
-/** An instance that is ONLINE, on a platform whose answers a test sets; `alarms` are those of steps that keep failing. */
+/** An instance that is ONLINE, on a platform whose answers a test sets. */
 async function start() {
-  const alarms: object[] = [];
-  const berth = await startPlainOrchestrator(() => 'none', {
-    log: { ...silentLog, error: (fields) => alarms.push(fields) },
-  });
+  const berth = await startPlainOrchestrator();
   const id = await berth.create();
   const path = `/instances/${id}`;
   await berth.passUntil(path, 'ONLINE');
   return {
     berth,
-    id,
     path,
-    alarms,
     status: async () => (await berth.read(path))['status'],
     isUnitHeld: () => berth.orchestrator.store.read.claims.isHeldBy(id),
     destroy: () => berth.orchestrator.request('DELETE', path),
@@ -39,7 +28,7 @@ describe('a destroy', () => {
     const { platform } = berth;
     const { driver } = platform;
     let showsInLook = true;
-    driver.destroy = async () => failed('gone');
+    driver.destroy = async () => gone;
     driver.get = async (ref) => {
       const value = platform.machines.get(ref);
       return showsInLook && value !== undefined ? { answer: 'observed', value } : { answer: 'gone' };
@@ -97,44 +86,5 @@ describe('a destroy', () => {
     await destroy();
     await berth.clock.advance(10 * MINUTE_MS);
     expect([await status(), await isUnitHeld()]).toEqual(['DESTROYING', true]);
-  });
-
-  it('that is refused for 20 minutes stays DESTROYING, holds its unit, is asked ever more slowly, alarms, then ends [destroy-refused]', async () => {
-    const { berth, id, path, alarms, status, isUnitHeld, destroy } = await start();
-    await using _ = berth;
-    const { platform } = berth;
-    const { driver } = platform;
-    const remove = driver.destroy;
-    const askedAt: number[] = [];
-    driver.destroy = async () => {
-      askedAt.push(berth.clock.now());
-      return failed('conflict');
-    };
-    await destroy();
-    for (let minute = 0; minute < 20; minute++) {
-      await berth.clock.advance(MINUTE_MS);
-      expect([await status(), await isUnitHeld(), platform.machines.size]).toEqual(['DESTROYING', true, 1]);
-    }
-    const pauses = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0));
-    const [first = 0, second = 0] = pauses;
-    expect([first, second].every((pause) => pause < 1_000)).toBe(true);
-    // The last pause is 30 s, with a quarter of jitter.
-    expect(Math.min(...pauses.slice(8))).toBeGreaterThanOrEqual(22_500);
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(37_600);
-    const failing = alarms.filter((fields) => 'attempt' in fields);
-    expect(failing.length).toBe(Math.floor(askedAt.length / 10));
-    expect(failing[0]).toMatchObject({
-      instance: id,
-      account: berth.orchestrator.account.id,
-      step: 'destroy',
-      attempt: 10,
-    });
-    const standing = () => berth.orchestrator.store.read.alarms.list();
-    expect(await standing()).toMatchObject([{ kind: 'step_failing', subject: id, platform: 'default' }]);
-    driver.destroy = remove;
-    await berth.passUntil(path, 'GONE');
-    expect([await isUnitHeld(), platform.machines.size]).toEqual([false, 0]);
-    await berth.clock.advance(MINUTE_MS);
-    expect(await standing()).toEqual([]);
   });
 });

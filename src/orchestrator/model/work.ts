@@ -73,7 +73,7 @@ export interface OpenWork extends Work {
  * A claim on a row of work. `token` is unique to the claim and checked by each later write, so a holder that was paused
  * and lost the lease writes nothing.
  */
-export interface Lease extends Work {
+export interface Lease extends Work, Pick<OpenWork, 'waitsSince'> {
   token: string;
   /** Renewed while a call that the core gave up is still running. */
   until: number;

@@ -41,6 +41,7 @@ export class PlatformHealth {
   #current: PlatformProblem | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
   #isOutage = false;
   #isMarked = false;
+  #trustedSince = Number.NEGATIVE_INFINITY;
   /** The resource of the last refused call. Undefined after an accepted call. */
   #refusedResource: string | undefined;
   #refusedAt = Number.NEGATIVE_INFINITY;
@@ -55,6 +56,11 @@ export class PlatformHealth {
 
   get isSuspect(): boolean {
     return this.#current?.kind === 'suspect';
+  }
+
+  /** When the last outage ended, in milliseconds since the epoch. `-Infinity` if this process has seen none. */
+  get trustedSince(): number {
+    return this.#trustedSince;
   }
 
   /** Calls `listener` whenever the platform becomes trusted. Returns the function that unsubscribes. */
@@ -96,7 +102,10 @@ export class PlatformHealth {
     if (this.#current === undefined) return;
     const isOutage = this.#isOutage;
     for (const kind of ['platform_down', 'platform_suspect'] as const) this.#end(kind);
-    if (isOutage) this.#deps.log.info({}, 'the platform can be trusted again');
+    if (isOutage) {
+      this.#trustedSince = this.#deps.clock.now();
+      this.#deps.log.info({}, 'the platform can be trusted again');
+    }
     this.#current = undefined;
     this.#isOutage = false;
     this.#isMarked = false;

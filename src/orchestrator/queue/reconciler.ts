@@ -13,7 +13,7 @@ import type { StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
 import { releaseLease } from '../steps/settle.ts';
-import { ALARM_AFTER_ATTEMPTS, raiseFailing } from '../steps/step-alarms.ts';
+import { keepsFailing, raiseFailing } from '../steps/step-alarms.ts';
 
 /** Runs the work that the use cases put for one platform, until each resource is in its desired state. */
 export class Reconciler {
@@ -106,8 +106,8 @@ export class Reconciler {
     if (isLate)
       log.warn(fields, 'a step was too late to call the platform within its lease; it will be claimed again');
     else log.error(fields, 'a step failed with an error');
-    if (!isLate && lease.attempt >= ALARM_AFTER_ATTEMPTS)
-      raiseFailing(this.#context, lease, error instanceof Error ? error.message : String(error));
+    if (!isLate && keepsFailing(this.#context, lease))
+      raiseFailing(this.#context, lease, names, error instanceof Error ? error.message : String(error));
     const notBefore = clock.now() + pauseMs(this.#context, lease);
     const again = { cookie: lease.cookie, notBefore, lastError: 'the step failed with an error' };
     await releaseLease(this.#context, lease, again).catch((failure) =>

@@ -19,7 +19,7 @@ import { askWhere } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { supersede } from '../platform/superseded-attempts.ts';
 import { isRefused } from './adopt-or-create.ts';
-import { describeFailure, type Failed } from './retry.ts';
+import { describeFailure, type Failed, retry } from './retry.ts';
 import type { Next } from './settle.ts';
 
 type Refused = Extract<Step<never>, { outcome: 'failed' }>;
@@ -166,8 +166,8 @@ async function hostOfVolumes(
 }
 
 const ANOTHER = 'an attempt to create it failed: the next one starts under another name';
-/** Nothing was sent under the new name, so no search for an earlier create is needed. */
-const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0, progress: null };
+/** Nothing was sent under the new name, so no wait for an earlier create is needed. */
+const NEXT_ATTEMPT = { attempt: 0, progress: null };
 
 /** The parts that differ between the kinds of resources. */
 interface Opening {
@@ -183,15 +183,16 @@ interface Opening {
  * it), or was refused without effect and another host may accept it. Otherwise returns undefined.
  */
 export async function openNextAttempt(
-  { clock, alarms, log }: ReconcileContext,
-  { cookie }: Lease,
+  context: ReconcileContext,
+  lease: Lease,
   tx: Transaction,
   record: InstanceRecord | VolumeRecord,
   failed: Failed,
   { resourceKind, places, names, write }: Opening,
 ): Promise<Next | undefined> {
+  const { clock, alarms, log } = context;
   const { host } = record;
-  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && cookie === null;
+  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
   const isEmpty = isRefusedThere && host !== null && places;
   if (failed.code !== 'unfinished' && !isEmpty) return undefined;
   const now = clock.now();
@@ -200,7 +201,9 @@ export async function openNextAttempt(
   const ownerRef = await nextRefOf(tx, record);
   log.warn({ ...names, host, reason: describeFailure(failed), ref: ownerRef }, ANOTHER);
   await write({ ownerRef, host: null, createOpenUntil: CREATE_IS_OPEN });
-  return NEXT_ATTEMPT;
+  if (isEmpty) return { step: 'again', afterMs: 0, ...NEXT_ATTEMPT };
+  const attempts = { ...lease, attempt: generationOf(ownerRef) };
+  return { ...retry(context, attempts, describeFailure(failed)), ...NEXT_ATTEMPT };
 }
 
 /** The name of the next attempt. No attempt of the resource has had it. */

@@ -2,7 +2,9 @@ import { type HistoryEvent, isSameFailure } from '../model/history.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { ALARM_AFTER_ATTEMPTS } from './step-alarms.ts';
+
+/** After so many attempts, a failure that differs from the one before has a row only every so many attempts. */
+const ROW_EVERY = 10;
 
 /**
  * Adds the step to the history of its instance. Of equal failures in a row, the history has the first and the last. A
@@ -45,5 +47,5 @@ async function placeOfFailure(
   if (attempt === 1) return 'row';
   const [last, before] = await history.newest(instanceId, 2);
   if (isSameFailure(last, event)) return isSameFailure(before, event) ? 'replacement' : 'row';
-  return attempt <= ALARM_AFTER_ATTEMPTS || attempt % ALARM_AFTER_ATTEMPTS === 0 ? 'row' : 'omit';
+  return attempt <= ROW_EVERY || attempt % ROW_EVERY === 0 ? 'row' : 'omit';
 }

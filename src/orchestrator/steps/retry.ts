@@ -3,10 +3,10 @@ import type { Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Again } from './settle.ts';
-import { ALARM_AFTER_ATTEMPTS } from './step-alarms.ts';
+import { keepsFailing } from './step-alarms.ts';
 
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
-type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
+type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health' | 'clock'>;
 
 /**
  * The longest rest, in milliseconds. Work that waits for more than two hours counts as misdated and becomes due at
@@ -41,19 +41,19 @@ export function isPastDeadline({ deadlineAt }: Lease, now: number): boolean {
 /** A pause in milliseconds that doubles with each attempt, with jitter. */
 export function pauseMs(
   { options, random }: Pick<Retrying, 'options' | 'random'>,
-  { attempt }: Lease,
+  { attempt }: Pick<Lease, 'attempt'>,
 ): number {
   const pause = Math.min(options.lastRetryMs, options.firstRetryMs * 2 ** Math.min(attempt - 1, 20));
   return Math.round(pause * (0.75 + random.next() / 2));
 }
 
 /**
- * Retries after a pause, or when the platform asked for it. From the tenth attempt on it raises an alarm, and every
- * tenth attempt logs an error.
+ * Retries after a pause, which is at least the one that the platform asked for. If the step keeps failing, it raises an
+ * alarm.
  */
-export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Again {
-  const isAlarm = lease.attempt >= ALARM_AFTER_ATTEMPTS;
-  return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem, isAlarm };
+export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs = 0): Again {
+  const afterMs = Math.max(retryAfterMs, pauseMs(context, lease));
+  return { step: 'again', afterMs, problem, isAlarm: keepsFailing(context, lease) };
 }
 
 /**
@@ -65,8 +65,7 @@ export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Ag
   if (failed.code !== 'auth' || failed.sideEffect !== 'none')
     return retry(context, lease, problem, failed.retryAfterMs);
   if (context.health.isUp) {
-    const afterMs = failed.retryAfterMs ?? Math.max(AFTER_AUTH_MS, pauseMs(context, lease));
-    return retry(context, lease, problem, afterMs);
+    return retry(context, lease, problem, failed.retryAfterMs ?? AFTER_AUTH_MS);
   }
   const afterMs = failed.retryAfterMs ?? AFTER_AUTH_MS;
   // With a cookie, an earlier call was accepted, so the next attempt may not count as the first.

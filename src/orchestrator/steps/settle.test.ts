@@ -14,14 +14,14 @@ import { finish, type Next, releaseLease, settleInstance, whilePending } from '.
 const WINDOW_MS = 1_000;
 const { spec } = instance('a');
 let store: Store;
-let health: { isUp: boolean };
+let health: { isUp: boolean; trustedSince: number };
 let warnings: object[];
 let errors: object[];
 let alarms: ReturnType<typeof unstoredAlarms>;
 
 beforeEach(async () => {
   store = await openTestStore();
-  health = { isUp: true };
+  health = { isUp: true, trustedSince: 0 };
   warnings = [];
   errors = [];
   alarms = unstoredAlarms({ now: () => now });
@@ -44,7 +44,7 @@ function context(): ReconcileContext {
       log,
       clock: { now: () => now },
       alarms,
-      options: { leaseMs: 1_000 },
+      options: { leaseMs: 1_000, lastRetryMs: 30_000 },
       failpoint: () => undefined,
     },
   } as unknown as ReconcileContext;

@@ -15,7 +15,7 @@ import type { ReconcileContext } from '../platform/context.ts';
 import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 import { addToHistory } from './record-history.ts';
-import { reportStep, type Settled } from './step-alarms.ts';
+import { reportStep, type Settled, underWayMs } from './step-alarms.ts';
 
 /** The continuation after a step. */
 export type Next =
@@ -230,22 +230,27 @@ function isConclusion({ kind }: Lease, { step }: Next): boolean {
   return step === 'destroy' || step === 'hold' || step === 'release';
 }
 
+/** A step without a deadline is not repeated before this share of its time has passed again. */
+const REPEAT_AFTER_SHARE = 0.05;
+
 async function applyNext(
-  { clock }: ReconcileContext,
+  context: ReconcileContext,
   tx: Transaction,
   lease: Lease,
   next: Next,
 ): Promise<void> {
-  const now = clock.now();
+  const now = context.clock.now();
   if (next.step === 'finish') return tx.work.finish(lease);
   if (next.step !== 'again') {
     const { step: kind, afterMs = 0, deadlineAt = null } = next;
     return tx.work.replace(lease, { kind, notBefore: now + afterMs, deadlineAt });
   }
-  const { cookie = null, afterMs, problem = null, waitedAttempt = null, isHeld = false } = next;
+  const { cookie = null, problem = null, waitedAttempt = null, isHeld = false } = next;
   // An attempt ends when it has failed, not when the platform has accepted a call: the next call continues it.
   const isContinued = cookie !== null && problem === null;
   const attempt = next.attempt ?? (isContinued ? lease.attempt - 1 : undefined);
+  const leastMs = Math.min(context.options.lastRetryMs, REPEAT_AFTER_SHARE * underWayMs(context, lease));
+  const afterMs = lease.deadlineAt === null ? Math.max(next.afterMs, Math.round(leastMs)) : next.afterMs;
   await tx.work.release(lease, {
     cookie,
     notBefore: now + (cookie === null ? afterMs : untilDeadline(lease, now, afterMs)),

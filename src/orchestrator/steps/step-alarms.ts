@@ -1,7 +1,11 @@
 import { type InstanceWorkKind, isOverdue, type Lease, type WorkProgress } from '../model/work.ts';
+import { volumeMoveOf } from '../model/work-cookies.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
-export const ALARM_AFTER_ATTEMPTS = 10;
+/** A step keeps failing after so many failed attempts, if it is due for this time, in milliseconds. */
+const FAILING_AFTER = { attempts: 7, ms: 60_000 };
+/** How long a step without a deadline may take before that is an alarm, in milliseconds. */
+const LONG_MS = 10 * 60_000;
 /**
  * How long the alarm of a failing step stays open after a try, in milliseconds. It is longer than any pause between two
  * tries.
@@ -15,13 +19,21 @@ const IN_WINDOW: ReadonlySet<string> = new Set<InstanceWorkKind>(['create', 'ver
 
 const KEEPS_FAILING = 'a step keeps failing and is tried again: check the platform';
 const STUCK = 'half of the time for a step has passed, and it is not done: look for the cause';
+const TAKES_LONG =
+  'a step is not done after ten minutes, and Berth goes on with it: look for the cause on the platform';
 const OVERDUE = 'a phase of the platform takes longer than the platform itself allows: check it there';
 const UNFINISHED = 'the platform has not finished it';
-const inLogAlready = { error: () => undefined };
 
 /** How a step was settled. */
 export interface Settled {
-  next: { step: string; problem?: string; afterMs?: number; isAlarm?: boolean };
+  next: {
+    step: string;
+    problem?: string;
+    cookie?: string;
+    afterMs?: number;
+    isAlarm?: boolean;
+    isHeld?: boolean;
+  };
   progress: WorkProgress | null;
   /** The time in which an instance must be ONLINE, in milliseconds. */
   windowMs?: number | undefined;
@@ -36,50 +48,73 @@ export function reportStep(
 ): void {
   const { alarms, log } = context;
   const { resourceId: subject, kind: step, attempt } = lease;
-  const { problem: reason, afterMs: tryAgainMs, isAlarm } = next;
+  const { problem: reason, afterMs: tryAgainMs, isAlarm, cookie, isHeld } = next;
   if (next.step !== 'again') {
     alarms.end({ kind: 'step_failing', subject });
     if (step === 'destroy') alarms.end({ kind: 'start_failed', subject });
   } else {
     if (reason !== undefined) {
-      const fields = { ...names, reason, tryAgainMs, step, attempt };
-      if (isAlarm) raiseFailing(context, lease, reason);
-      if (isAlarm && attempt % ALARM_AFTER_ATTEMPTS === 0) log.error(fields, KEEPS_FAILING);
-      else log.info(fields, 'a step failed; it will be retried');
+      if (isAlarm) raiseFailing(context, lease, names, reason);
+      log.info({ ...names, reason, tryAgainMs, step, attempt }, 'a step failed; it will be retried');
     }
-    if (!isAlarm && windowMs !== undefined)
-      alarmStuck(context, lease, windowMs, reason ?? progress?.phase ?? UNFINISHED);
+    const isUnderWay = reason !== undefined || cookie !== undefined;
+    const isExpected = isHeld === true || volumeMoveOf(cookie ?? null) !== undefined;
+    if (!isAlarm && isUnderWay && !isExpected)
+      alarmStuck(context, lease, names, windowMs, reason ?? progress?.phase ?? UNFINISHED);
   }
   alarmOverdue(context, lease, progress);
 }
 
-/** Raises the alarm of a step that keeps failing. The caller logs the cause. */
-export function raiseFailing(
-  { alarms, platform }: ReconcileContext,
+/** How long a step has been due, in milliseconds, without the time before the end of an outage. */
+export function underWayMs(
+  { clock, health }: Pick<ReconcileContext, 'clock' | 'health'>,
+  { waitsSince }: Pick<Lease, 'waitsSince'>,
+): number {
+  return clock.now() - Math.max(waitsSince, health.trustedSince);
+}
+
+/** Whether a step that has failed again is an alarm. A platform that takes long to refuse is one after fewer attempts. */
+export function keepsFailing(context: Pick<ReconcileContext, 'clock' | 'health'>, lease: Lease): boolean {
+  return lease.attempt >= FAILING_AFTER.attempts && underWayMs(context, lease) >= FAILING_AFTER.ms;
+}
+
+/** Raises the alarm of a step that keeps failing. `names`: fields of the log line. */
+export function raiseFailing(context: ReconcileContext, lease: Lease, names: object, reason: string): void {
+  raise(context, lease, names, KEEPS_FAILING, reason);
+}
+
+function raise(
+  { alarms, platform, log }: ReconcileContext,
   { resourceId: subject, kind: step, attempt }: Lease,
+  names: object,
+  text: string,
   reason: string,
 ): void {
   const detail = `${step}, attempt ${attempt}: ${reason}`;
-  const forMs = FAILING_FOR_MS;
-  alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
+  const fields = { ...names, step, attempt, reason };
+  alarms.raise({ kind: 'step_failing', subject, platform, text, detail, fields, forMs: FAILING_FOR_MS }, log);
 }
 
 /**
- * Raises the alarm of a step that is not done after half of its window, whether it fails or the platform is still at it.
- * `windowMs`: the time in which the instance must be ONLINE.
+ * Raises the alarm of a step that is not done after half of its window, or after ten minutes if it has no deadline:
+ * whether it fails or the platform is still at it. `windowMs`: the time in which the instance must be ONLINE.
  */
 function alarmStuck(
-  { alarms, platform, clock, health, log }: ReconcileContext,
-  { resourceId: subject, kind: step, attempt, deadlineAt }: Lease,
-  windowMs: number,
+  context: ReconcileContext,
+  lease: Lease,
+  names: object,
+  windowMs: number | undefined,
   reason: string,
 ): void {
-  if (!IN_WINDOW.has(step) || deadlineAt === null || !health.isUp) return;
-  if (clock.now() < deadlineAt - windowMs * (1 - ALARM_AFTER_SHARE)) return;
-  const detail = `${step}, attempt ${attempt}: ${reason}`;
-  const fields = { instance: subject, step, attempt, reason };
-  const alarm = { kind: 'step_failing', subject, platform, text: STUCK, detail, fields } as const;
-  alarms.raise({ ...alarm, forMs: FAILING_FOR_MS }, log);
+  const { clock, health } = context;
+  const { kind, deadlineAt } = lease;
+  if (!health.isUp) return;
+  if (deadlineAt === null) {
+    if (underWayMs(context, lease) >= LONG_MS) raise(context, lease, names, TAKES_LONG, reason);
+  } else if (windowMs !== undefined && IN_WINDOW.has(kind)) {
+    const isHalfOver = clock.now() >= deadlineAt - windowMs * (1 - ALARM_AFTER_SHARE);
+    if (isHalfOver) raise(context, lease, names, STUCK, reason);
+  }
 }
 
 /** Raises the alarm of a phase that takes longer than the platform's own deadline, and ends it with the phase. */

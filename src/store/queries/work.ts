@@ -261,8 +261,9 @@ export async function claimWork(
   const values = { ...claim, token: randomUUID(), farthest: claim.now + FARTHEST_MS };
   const rows = await claimDue(connection, values);
   return rows.map(
-    ({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince: __, platform: ___, ...step }) => ({
+    ({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince, platform: __, ...step }) => ({
       ...step,
+      waitsSince: waitsSince ?? step.notBefore,
       token: leaseToken ?? '',
       until,
     }),

@@ -230,7 +230,8 @@ async function prepare(
       await write(tx, volume, open, 'detaching');
       return { step: 'attach' };
     }
-    return { step: 'again', afterMs: WAIT_FOR_INSTANCE_MS };
+    // Waiting for the instance is no attempt of the platform.
+    return { step: 'attach', afterMs: WAIT_FOR_INSTANCE_MS };
   };
   await settleVolume(context, lease, settle, { instanceIds: [id] });
 }
