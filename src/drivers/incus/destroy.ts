@@ -40,7 +40,7 @@ async function removeMachine(
   order: DestroyOrder,
 ): Promise<Step<null>> {
   const { name } = instance;
-  const problem = await failureOf(platform.api, cookie, 'delete');
+  const problem = await failureOf(platform.api, cookie, 'delete', 'off');
   if (problem !== undefined) return problem;
   const operation = await operationOf(platform.api, cookie);
   if (operation !== undefined && operation.status_code < 200) return underWay(cookie ?? 'destroy');

@@ -23,7 +23,7 @@ interface Fake {
 /** A fake Incus: instances by name, on the members m1 and m2 or without a cluster. */
 export function anIncus({ isClustered = true, options = {} } = {}) {
   const instances = new Map<string, Fake>();
-  const operations: object[] = [];
+  const operations: Record<string, unknown>[] = [];
   const images = ['debian'];
   /** The storage pool; `refusal`: the answer to each write. */
   const pool = { driver: 'lvm', status: 'Created', refusal: undefined as string | undefined };
@@ -92,6 +92,8 @@ export function anIncus({ isClustered = true, options = {} } = {}) {
       if (instances.has(name)) return show(name);
       throw missing('Instance');
     }
+    const operation = operations.find(({ ['id']: id }) => path === `/1.0/operations/${id}`);
+    if (operation !== undefined) return operation;
     if (path.startsWith('/1.0/operations/') || path.startsWith('/1.0/images/aliases')) throw missing(name);
     if (path.startsWith('/1.0/images/') && !images.includes(name)) throw missing('Image');
     return readHost(path, query);

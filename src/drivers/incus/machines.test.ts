@@ -26,6 +26,24 @@ it.each(['wait', 'delete'])(
   },
 );
 
+it.each<[string, 'destroy' | 'stop', number]>([
+  ['delete', 'destroy', STOPPED],
+  ['off', 'destroy', 103],
+  ['force', 'stop', 103],
+])(
+  'an operation %s that Incus accepts and then refuses is a failure, and is not sent again by itself',
+  async (kind, order, code) => {
+    const { instances, operations, machines, changes } = anIncus();
+    instances.set(REF, aMachine({ code }));
+    const refused = { ...running('Refused', REF), status_code: 400, err: 'Instance is protected' };
+    operations.push(refused);
+    const step = await machines[order](REF, `${kind}:${refused.id}`, anOrder as never);
+    expect(step).toMatchObject({ outcome: 'failed', detail: 'Incus: Instance is protected' });
+    expect(step).not.toMatchObject({ code: order === 'stop' ? 'invalid' : 'conflict' });
+    expect(changes()).toEqual([]);
+  },
+);
+
 describe('a renamed machine', () => {
   it('is shown under its ref, and each order goes to its current name', async () => {
     const { instances, machines, rename, changes } = anIncus();

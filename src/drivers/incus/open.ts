@@ -72,10 +72,12 @@ export function driverOf(platform: Platform): IncusDriver {
       place: (spec, avoidHosts) => orUnknown(() => placeVolume(platform, spec, avoidHosts)),
       create: (spec, _cookie, call) => change(call, (within) => createVolume(within, spec)),
       attach: (ref, machine, _cookie, call) => change(call, (within) => attachVolume(within, ref, machine)),
-      detach: (ref, machine, _cookie, call) => change(call, (within) => detachVolume(within, ref, machine)),
+      detach: (ref, machine, cookie, call) =>
+        change(call, (within) => detachVolume(within, ref, machine, cookie)),
       resize: (ref, sizeGb, _cookie, call) => change(call, (within) => resizeVolume(within, ref, sizeGb)),
       copy: (ref, spec, cookie, call) => change(call, (within) => copyVolume(within, ref, spec, cookie)),
-      destroy: (ref, _cookie, order, call) => change(call, (within) => destroyVolume(within, ref, order)),
+      destroy: (ref, cookie, order, call) =>
+        change(call, (within) => destroyVolume(within, ref, cookie, order)),
     },
     inventory: (avoidHosts) => orUnknown(() => readInventory(platform, avoidHosts)),
     async consoleTail(ref) {

@@ -1,4 +1,4 @@
-import type { Step } from '../../orchestrator/model/platform-driver.ts';
+import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
 import { pending } from '../../platform-model/steps.ts';
 import type { IncusApi, Operation } from './api.ts';
 import { IncusRefusal, toFailure, unlessConflict } from './errors.ts';
@@ -35,23 +35,27 @@ export async function areMoving(api: IncusApi, names: readonly string[], moves =
   );
 }
 
-/** The failure of the cookie's operation, if it failed and is of this kind. */
+/** A failed operation has the status 400, whatever its cause. The code of an unclear cause, where `invalid` would mislead. */
+const codeOfUnclear: Readonly<Record<string, FailureCode>> = { boot: 'boot_failed', force: 'internal' };
+
+/** The failure of the cookie's operation, if it failed and is of one of these kinds. Of any kind if none is given. */
 export async function failureOf(
   api: IncusApi,
   cookie: string | null,
-  kind?: string,
+  ...kinds: readonly string[]
 ): Promise<Failure | undefined> {
-  if (kind !== undefined && !cookie?.startsWith(`${kind}:`)) return undefined;
+  const kind = cookie?.split(':', 1)[0] ?? '';
+  if (kinds.length > 0 && !kinds.includes(kind)) return undefined;
   const operation = await operationOf(api, cookie);
   if (operation === undefined || operation.status_code < 400) return undefined;
   const refusal = new IncusRefusal(operation.status_code, operation.err ?? operation.description, 'POST');
   const step = toFailure(refusal);
   if (step.outcome !== 'failed' || step.code === 'conflict' || step.code === 'gone') return undefined;
-  const isBoot = kind === 'boot' && (step.code === 'internal' || step.code === 'invalid');
+  const isUnclear = step.code === 'internal' || step.code === 'invalid';
   return {
     ...step,
-    ...(isBoot && { code: 'boot_failed' }),
-    sideEffect: kind === undefined ? 'none' : 'certain',
+    code: (isUnclear && kinds.length > 0 && codeOfUnclear[kind]) || step.code,
+    sideEffect: kinds.length === 0 ? 'none' : 'certain',
   };
 }
 

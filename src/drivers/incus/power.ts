@@ -24,6 +24,8 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
   const isSameRun = meant.length === 0 || meant.join(':') === run;
   // It did not shut down in time, so it is switched off.
   const isLate = operation !== undefined && operation.status_code >= 400;
+  const problem = await failureOf(platform.api, cookie, 'force');
+  if (problem !== undefined) return problem;
   // A frozen machine does not receive a shutdown request.
   const isForced = isFrozen(instance) || (isSameRun && (isLate || kind === 'force'));
   const now = await platform.api.instance(instance.name);

@@ -12,7 +12,7 @@ import { type Instance, targetOf, type Volume } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound, unlessConflict } from './errors.ts';
 import { findMachine } from './finder.ts';
 import { isJudgeable, NO_MEMBER } from './fleet.ts';
-import { pathOf, underWay } from './operations.ts';
+import { failureOf, pathOf, underWay } from './operations.ts';
 import { NO_ROOM, placesForVolume, toPlacing } from './placement.ts';
 import type { Platform, VolumeMethod } from './platform.ts';
 import {
@@ -150,18 +150,26 @@ export async function detachVolume(
   platform: Platform,
   ref: OwnerRef,
   machine: OwnerRef,
+  cookie: string | null,
 ): Promise<Step<null>> {
   const instance = await machineOf(platform, machine);
-  return instance === undefined ? done(null) : detachFrom(platform, ref, instance.name);
+  return instance === undefined ? done(null) : detachFrom(platform, ref, instance.name, cookie);
 }
 
-async function detachFrom(platform: Platform, ref: OwnerRef, name: string): Promise<Step<null>> {
+async function detachFrom(
+  platform: Platform,
+  ref: OwnerRef,
+  name: string,
+  cookie: string | null,
+): Promise<Step<null>> {
   const { api, call } = platform;
   const found = await api.instanceToReplace(name);
   if (found === undefined) return done(null);
   const all = (found.value['devices'] ?? {}) as Instance['devices'];
   const device = deviceFor({ devices: all }, ref, poolOf(platform));
   if (device === undefined) return done(null);
+  const problem = await failureOf(api, cookie, 'detach');
+  if (problem !== undefined) return problem;
   const { [device]: _detached, ...devices } = all;
   const config = { ...(found.value['config'] as Instance['config'] | null), ...changeOf(ref, platform) };
   const body = { ...found.value, devices, config };
@@ -191,6 +199,7 @@ export async function resizeVolume(
 export async function destroyVolume(
   platform: Platform,
   ref: OwnerRef,
+  cookie: string | null,
   order: DestroyOrder,
 ): Promise<Step<null>> {
   const { api, options, call } = platform;
@@ -204,7 +213,7 @@ export async function destroyVolume(
   const names = policy === 'delete' ? [] : await snapshotsOf(platform, ref);
   if (names.length > 0) return failed('conflict', heldBySnapshots({ ref, kind: 'snapshots', names }, policy));
   for (const name of new Set(found.flatMap(usersOf))) {
-    const step = await detachFrom(platform, ref, name);
+    const step = await detachFrom(platform, ref, name, cookie);
     if (step.outcome !== 'done') return step;
   }
   if (await isVolumeBusy(platform, ref)) return underWay('destroy');

@@ -1,7 +1,7 @@
 import type { Log } from '../../ports/log.ts';
 import type { AlarmKind } from '../model/alarm.ts';
 import { cleanText } from '../model/platform-resource.ts';
-import type { Alarms } from './alarms.ts';
+import type { Alarms, Raised } from './alarms.ts';
 
 /** How many resources of a kind get an alarm each. */
 const NAMED = 100;
@@ -17,6 +17,21 @@ interface Folded<T> {
   /** Fields of the log line of one resource. */
   fields: (item: T) => object;
   log: Pick<Log, 'error'>;
+}
+
+/**
+ * Raises the alarm of one more resource. If a hundred of the kind are open, one alarm with the platform as subject stands
+ * for all further ones.
+ */
+export function raiseOne(
+  alarms: Alarms,
+  { log, ...alarm }: Raised & { platform: string; log: Pick<Log, 'error'> },
+): void {
+  const { kind, platform, subject } = alarm;
+  const open = alarms.listOpen().filter((one) => one.kind === kind && one.platform === platform);
+  const isNamed = open.length < NAMED || open.some((one) => one.subject === subject);
+  const further = { subject: platform, detail: `more than ${NAMED}; ${subject} is the latest` };
+  alarms.raise({ ...alarm, ...(!isNamed && further) }, log);
 }
 
 /**

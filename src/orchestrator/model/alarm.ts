@@ -4,11 +4,11 @@
  * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`
  * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `leftover`
  * - an instance or a volume: `step_failing`, `phase_overdue`, `call_stuck`, `resource_renamed`
- * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`
+ * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `machine_gone`, `disk_lost`
  * - a name on the platform: `resource_copied`; ADDRESS:PORT: `endpoint_shared`
  * - a server: `clock_skew`, `reload_refused`, `disk_low`; a server or PLATFORM/USE: `certificate_ending`
  * - the database: `store_unwritable`
- * The kinds of `raiseFolded` also have one alarm with the platform as subject, for more than a hundred resources.
+ * The kinds of `raiseFolded` and `raiseOne` also have one alarm with the platform as subject, for more than a hundred resources.
  */
 export const alarmKinds = [
   'platform_down',
@@ -27,6 +27,7 @@ export const alarmKinds = [
   'start_failed',
   'machine_paused',
   'machine_fault',
+  'machine_gone',
   'resource_renamed',
   'resource_copied',
   'leftover',
@@ -47,6 +48,7 @@ const DAY_MS = 24 * 60 * 60_000;
  */
 export const standsAfterMs: ReadonlyMap<AlarmKind, number> = new Map([
   ['start_failed', DAY_MS],
+  ['machine_gone', DAY_MS],
   ['disk_lost', DAY_MS],
 ]);
 

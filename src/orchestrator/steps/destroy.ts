@@ -47,6 +47,8 @@ interface Removable {
   sent?: () => () => void;
 }
 
+const DISKS_REMOVED = 'losses.keep_disks_hours are over: its disks are removed';
+
 /**
  * Sends the destroy, and confirms a `gone` of the driver. A `transient` failure may come from another, silent host
  * although an earlier call has removed the resource, so the resource is read then, too.
@@ -113,7 +115,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     unproved(context, lease, current, removal) ??
     (await othersLeft(context, lease, tx, current)) ??
-    endInstance(context, tx, current);
+    endInstance(context, tx, current, keepDisksUntil > 0 ? DISKS_REMOVED : undefined);
   await settleInstance(context, lease, settle, { visibility: visibilityAfter(removal) });
 }
 
@@ -153,29 +155,33 @@ async function switchOff(
     }
     if (step?.outcome === 'pending') return whilePending(step);
     if (step?.outcome === 'failed') return retryFailed(context, lease, step);
-    await endInstance(context, tx, current);
+    const isNew = current.status === 'DESTROYING' || isUp || lease.cookie !== null;
+    const because = `it is off, and its disks are kept until ${new Date(keepDisksUntil).toISOString()}`;
+    if (isNew) await endInstance(context, tx, current, because);
     const afterMs = Math.min(LONGEST_REST_MS, Math.max(0, keepDisksUntil - clock.now()));
-    return { step: 'again', afterMs, attempt: lease.attempt - 1 };
+    return { step: 'again', afterMs, attempt: lease.attempt - 1, ...(isNew && { because }) };
   };
   await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
 }
 
-/** Releases the claim and the attachments of an instance whose machine no longer runs. */
+/** Releases the claim and the attachments of an instance whose machine no longer runs. `because`: see {@link Next}. */
 export async function endInstance(
   { clock, log, machines }: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
+  because?: string,
 ): Promise<Next> {
   const now = clock.now();
   machines.seenBeside.removed(record.ownerRef);
   await Promise.all([dropAttachmentsOf(tx, record.id, now), tx.claims.release(record.id)]);
   const spec = { ...record.spec, cloudInit: undefined };
-  if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });
+  if (record.status === 'DESTROYING')
+    await transition(tx, record, 'DESTROYED', now, { spec }, { detail: because ?? null });
   log.info(
-    { ...instanceLogNames(record), status: record.status },
+    { ...instanceLogNames(record), status: record.status, reason: because },
     'the machine of the instance no longer runs: its unit is free',
   );
-  return finish;
+  return because === undefined ? finish : { step: 'finish', because };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { raiseOne } from '../alarms/fold.ts';
 import { transition } from '../instances/transition.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import { type FailureCause, tenantTexts } from '../model/failure.ts';
@@ -13,6 +14,8 @@ import { LONGEST_REST_MS, pauseMs } from './retry.ts';
 import { finish, type Next } from './settle.ts';
 
 const VANISHED = 'the platform no longer has its machine';
+const GONE =
+  'the platform no longer has a machine whose removal nobody requested from Berth: find out who or what removed it';
 
 /** Handles a machine that is gone without a request, as proved by a read that began at `observedAt`. */
 export async function onMachineGone(
@@ -29,16 +32,19 @@ export async function onMachineGone(
   switch (record.status) {
     case 'STOPPED':
       return recordLoss(context, lease, tx, record, async () => {
-        await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
+        alarmGone(context, record);
+        await transition(tx, record, 'OFFLINE', now, { attachCycle: false }, { detail: VANISHED });
         await dropAttachmentsOf(tx, record.id, now);
         return afterLoss(context);
       });
     case 'ONLINE':
     case 'STOPPING':
       return recordLoss(context, lease, tx, record, async () => {
-        if (record.spec.instanceType !== 'SPOT')
+        if (record.spec.instanceType !== 'SPOT') {
+          alarmGone(context, record);
           return failInstance(context, tx, record, { as: 'loss', cause: 'machine_gone', reason: VANISHED });
-        await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
+        }
+        await transition(tx, record, 'DESTROYING', now, { attachCycle: false }, { detail: VANISHED });
         return { step: 'release' };
       });
     case 'PROVISIONING':
@@ -46,6 +52,13 @@ export async function onMachineGone(
     default:
       return finish;
   }
+}
+
+function alarmGone({ alarms, platform, log }: ReconcileContext, record: InstanceRecord): void {
+  const { id: subject, status, host } = record;
+  const detail = `it was ${status}${host === null ? '' : ` on ${host}`}`;
+  const fields = { ...instanceLogNames(record), from: status, host };
+  raiseOne(alarms, { kind: 'machine_gone', subject, platform, text: GONE, detail, fields, log });
 }
 
 /** Ends an instance as lost. Beyond the loss cap it keeps its state, and the step is retried. */

@@ -14,7 +14,7 @@ export async function addToHistory(
   { clock, trace }: ReconcileContext,
   tx: Transaction,
   lease: Lease,
-  next: { step: string; problem?: string },
+  next: { step: string; problem?: string; because?: string },
 ): Promise<void> {
   const now = clock.now();
   const { resourceId: instanceId, kind, attempt } = lease;
@@ -24,7 +24,7 @@ export async function addToHistory(
     cause: kind as InstanceWorkKind,
     attempt,
     next: next.step,
-    detail: next.problem ?? null,
+    detail: next.problem ?? next.because ?? null,
     calls: trace?.calls.map(({ at: _, ...call }) => call) ?? [],
     console: trace?.console ?? null,
     tookMs: trace === undefined ? null : Math.max(0, Math.round(now - trace.begunAt)),

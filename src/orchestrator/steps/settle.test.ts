@@ -44,7 +44,7 @@ function context(): ReconcileContext {
       log,
       clock: { now: () => now },
       alarms,
-      options: { leaseMs: 1_000, lastRetryMs: 30_000 },
+      options: { leaseMs: 1_000 },
       failpoint: () => undefined,
     },
   } as unknown as ReconcileContext;

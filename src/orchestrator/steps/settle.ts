@@ -20,10 +20,10 @@ import { reportStep, type Settled, underWayMs } from './step-alarms.ts';
 /** The continuation after a step. */
 export type Next =
   /** Nothing is left to do. */
-  | { step: 'finish' }
+  | { step: 'finish'; because?: string }
   | Again
-  /** Another step follows. */
-  | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
+  /** Another step follows. `because`: why Berth itself stops or removes the machine. */
+  | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number; because?: string };
 
 /**
  * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: the step keeps
@@ -35,6 +35,7 @@ export interface Again {
   afterMs: number;
   cookie?: string;
   problem?: string;
+  because?: string;
   isAlarm?: boolean;
   attempt?: number;
   waitedAttempt?: number;
@@ -230,8 +231,11 @@ function isConclusion({ kind }: Lease, { step }: Next): boolean {
   return step === 'destroy' || step === 'hold' || step === 'release';
 }
 
-/** A step without a deadline is not repeated before this share of its time has passed again. */
-const REPEAT_AFTER_SHARE = 0.05;
+/**
+ * A step without a deadline is not repeated before this share of its time has passed again. Longer than `mostMs` it need
+ * not wait: Incus forgets after 5 s how an operation ended.
+ */
+const REPEAT_AFTER = { share: 0.05, mostMs: 3_000 };
 
 async function applyNext(
   context: ReconcileContext,
@@ -249,7 +253,7 @@ async function applyNext(
   // An attempt ends when it has failed, not when the platform has accepted a call: the next call continues it.
   const isContinued = cookie !== null && problem === null;
   const attempt = next.attempt ?? (isContinued ? lease.attempt - 1 : undefined);
-  const leastMs = Math.min(context.options.lastRetryMs, REPEAT_AFTER_SHARE * underWayMs(context, lease));
+  const leastMs = Math.min(REPEAT_AFTER.mostMs, REPEAT_AFTER.share * underWayMs(context, lease));
   const afterMs = lease.deadlineAt === null ? Math.max(next.afterMs, Math.round(leastMs)) : next.afterMs;
   await tx.work.release(lease, {
     cookie,

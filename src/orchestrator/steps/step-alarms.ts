@@ -3,7 +3,7 @@ import { volumeMoveOf } from '../model/work-cookies.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
 /** A step keeps failing after so many failed attempts, if it is due for this time, in milliseconds. */
-const FAILING_AFTER = { attempts: 7, ms: 60_000 };
+const FAILING_AFTER = { attempts: 5, ms: 60_000 };
 /** How long a step without a deadline may take before that is an alarm, in milliseconds. */
 const LONG_MS = 10 * 60_000;
 /**
@@ -21,6 +21,7 @@ const KEEPS_FAILING = 'a step keeps failing and is tried again: check the platfo
 const STUCK = 'half of the time for a step has passed, and it is not done: look for the cause';
 const TAKES_LONG =
   'a step is not done after ten minutes, and Berth goes on with it: look for the cause on the platform';
+const UNREQUESTED = 'Berth itself stops or removes the machine of an instance';
 const OVERDUE = 'a phase of the platform takes longer than the platform itself allows: check it there';
 const UNFINISHED = 'the platform has not finished it';
 
@@ -29,6 +30,7 @@ export interface Settled {
   next: {
     step: string;
     problem?: string;
+    because?: string;
     cookie?: string;
     afterMs?: number;
     isAlarm?: boolean;
@@ -51,7 +53,8 @@ export function reportStep(
   const { problem: reason, afterMs: tryAgainMs, isAlarm, cookie, isHeld } = next;
   if (next.step !== 'again') {
     alarms.end({ kind: 'step_failing', subject });
-    if (step === 'destroy') alarms.end({ kind: 'start_failed', subject });
+    if (step === 'destroy')
+      for (const kind of ['start_failed', 'machine_gone'] as const) alarms.end({ kind, subject });
   } else {
     if (reason !== undefined) {
       if (isAlarm) raiseFailing(context, lease, names, reason);
@@ -62,7 +65,17 @@ export function reportStep(
     if (!isAlarm && isUnderWay && !isExpected)
       alarmStuck(context, lease, names, windowMs, reason ?? progress?.phase ?? UNFINISHED);
   }
+  logUnrequested(context, step, names, next);
   alarmOverdue(context, lease, progress);
+}
+
+function logUnrequested(
+  { log }: ReconcileContext,
+  step: string,
+  names: object,
+  { step: next, because: reason }: Settled['next'],
+): void {
+  if (reason !== undefined) log.warn({ ...names, step, next, reason }, UNREQUESTED);
 }
 
 /** How long a step has been due, in milliseconds, without the time before the end of an outage. */

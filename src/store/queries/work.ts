@@ -260,14 +260,12 @@ export async function claimWork(
 ): Promise<Lease[]> {
   const values = { ...claim, token: randomUUID(), farthest: claim.now + FARTHEST_MS };
   const rows = await claimDue(connection, values);
-  return rows.map(
-    ({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince, platform: __, ...step }) => ({
-      ...step,
-      waitsSince: waitsSince ?? step.notBefore,
-      token: leaseToken ?? '',
-      until,
-    }),
-  );
+  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince, platform: __, ...step }) => ({
+    ...step,
+    waitsSince: waitsSince ?? step.notBefore,
+    token: leaseToken ?? '',
+    until,
+  }));
 }
 
 export async function nextWorkAt(connection: Connection, platform: string): Promise<number | null> {

@@ -52,7 +52,7 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
 
 /** The subject, with a link to its page. */
 export function subjectOf({ kind, subject, platform }: AlarmRecord): Html | '' {
-  if (kind === 'step_failing' && subject.startsWith('inst-')) return instanceLink(subject);
+  if (subject.startsWith('inst-')) return instanceLink(subject);
   if (kind === 'orphan_machine' || kind === 'orphan_volume' || kind === 'row_lost')
     return html`<a href="/console/orphans" class="mono">${subject}</a>`;
   if (platform !== null) return html`<a href="/console/platforms">${named(subject)}</a>`;

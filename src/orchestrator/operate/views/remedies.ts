@@ -17,6 +17,8 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   row_lost: 'Create its account if that is missing. Otherwise `berth orphans adopt`, `release` or `rm`.',
   machine_paused: 'Fix the cause that it names. Once it is STOPPED, let the tenant’s start resume it.',
   machine_fault: 'Follow its remedy. The instance stays ONLINE meanwhile.',
+  machine_gone:
+    'Find out on the platform who or what removed it. The alarm ends with the DELETE of its instance, or after a day.',
   resource_renamed:
     'Restore its name when you can. Meanwhile Berth tracks it under the new name, and its DELETE works.',
   resource_copied:

@@ -1,5 +1,5 @@
 import { transition } from '../../instances/transition.ts';
-import type { InstanceRecord } from '../../model/records.ts';
+import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import { lockVolumesOf, putInstanceWork } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
@@ -15,13 +15,17 @@ export function canCycle({ driver }: ReconcileContext, { spec }: InstanceRecord)
  * internally and reports the intermediate instance states accurately."
  */
 export async function beginAttachCycle(
-  { clock }: ReconcileContext,
+  { clock, log }: ReconcileContext,
   tx: Transaction,
   instance: InstanceRecord,
 ): Promise<void> {
   const now = clock.now();
   await transition(tx, instance, 'STOPPING', now, { attachCycle: true }, { cause: 'attach' });
   await putInstanceWork(tx, instance.id, 'stop', now);
+  log.info(
+    instanceLogNames(instance),
+    'an instance is stopped to attach or detach a volume, and started again',
+  );
 }
 
 /**

@@ -28,7 +28,7 @@ export async function stepHold(context: StepContext, lease: Lease, record: Insta
     if (isPastDeadline(lease, now)) {
       const order = recordedOrder({ reason: 'policy', by: alarms.server, at: now });
       if (current.destroyOrder === null) await amend(tx, current, now, { destroyOrder: order });
-      return { step: 'destroy' };
+      return { step: 'destroy', because: 'failed_instances.hold_minutes are over' };
     }
     const restMs = Math.min((deadlineAt ?? Number.POSITIVE_INFINITY) - now, hiddenMs || LONGEST_REST_MS);
     return { step: 'again', afterMs: restMs, attempt: lease.attempt - 1 };

@@ -22,6 +22,7 @@ const UNFINISHED_GRACE_MS = 10 * 60_000;
 const UNFINISHED_POLL_MS = 10_000;
 const UNFINISHED =
   'its machine reads as unfinished, as if somebody is making it anew: after 10 minutes its instance ends in ERROR';
+const RUNS = 'the machine of a STOPPED instance runs, and only its tenant may start it';
 
 /** Reads the machine after a listing differed from the row, and applies what is certain. */
 export async function stepObserve(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
@@ -123,7 +124,7 @@ async function applyToStopped(
   record: InstanceRecord,
   { power }: ObservedMachine,
 ): Promise<Next> {
-  if (power === 'running' || power === 'starting') return { step: 'stop' };
+  if (power === 'running' || power === 'starting') return { step: 'stop', because: RUNS };
   if (power === 'destroying') return awaitRemoval(context, lease, 'observe');
   if (power === 'paused')
     return { step: 'again', afterMs: context.options.lastRetryMs, attempt: lease.attempt - 1 };

@@ -115,11 +115,10 @@ async function undoStart(
   const text = 'a start failed; the instance stays stopped';
   const fields = { ...instanceLogNames(record), reason };
   // A lack of capacity passes by itself. For any other cause a tenant can only retry, so an operator has to find it.
-  if (attempted.outcome === 'failed' && NO_ROOM.has(attempted.code)) log.warn(fields, text);
-  else
+  if (attempted.outcome !== 'failed' || !NO_ROOM.has(attempted.code))
     alarms.raise({ kind: 'start_failed', subject: record.id, platform, text, detail: reason, fields }, log);
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
-  return { step: 'stop' };
+  return { step: 'stop', because: `${text}: ${reason}` };
 }
 
 function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {

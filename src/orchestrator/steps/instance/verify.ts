@@ -162,9 +162,8 @@ async function giveUp(
   reason: string,
 ): Promise<Next> {
   if (record.status === 'PROVISIONING') return failCreate(context, tx, record, cause, reason);
-  context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
-  return { step: 'stop' };
+  return { step: 'stop', because: `a start failed; the instance stays stopped: ${reason}` };
 }
 
 function hasMoved(before: Endpoint | null, now: Endpoint | undefined): boolean {
