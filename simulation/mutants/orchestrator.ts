@@ -217,8 +217,8 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     commands: 100,
     plant: {
       file: 'src/orchestrator/steps/instance/hold.ts',
-      anchor: "return { step: 'destroy' }",
-      replacement: "return { step: 'finish' }",
+      anchor: "return { step: 'destroy', because",
+      replacement: "return { step: 'finish', because",
     },
   },
   {
