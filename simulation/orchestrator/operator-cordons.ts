@@ -153,5 +153,6 @@ function fromRow({ maintenance, stands: _, since, until, ...row }: CordonRow): C
     since: Date.parse(since),
     until: until === null ? null : Date.parse(until),
     isMaintenance: maintenance,
+    refusals: null,
   };
 }

@@ -310,7 +310,14 @@ export function describeStore(name: string, { setup, teardown }: StoreOfSuite): 
     });
 
     it('keeps cordons in order of start, and forgets those that are over [store-cordons]', async () => {
-      const base = { kind: 'region', name: 'here', platform: null, reason: null, by: 'ann' } as const;
+      const base = {
+        kind: 'region',
+        name: 'here',
+        platform: null,
+        reason: null,
+        by: 'ann',
+        refusals: null,
+      } as const;
       const cordon = { ...base, id: 'b', since: now, until: null, isMaintenance: false };
       const windows = [
         { ...base, id: 'a', since: now + 1, until: now + 5, isMaintenance: true, reason: 'new switches' },

@@ -1,73 +1,17 @@
 import { expect, it } from 'vitest';
 import type { Configuration } from '../../src/contract/configuration.ts';
-import type { MachineSpec, OwnerRef, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { cordon, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { listPlatforms } from '../../src/orchestrator/operate/views/platforms.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 import { actor } from './operator-actions.fixture.ts';
-
-const OFFER = 'h100-sxm-1x';
-const REGION = 'eu-frankfurt';
-const UNITS = 2;
-/** How many machines the project may have, in all zones. */
-let quota = 9;
-
-/** A platform whose hosts are availability zones: it says in which zone a machine is, and nothing of what is below. */
-function inZones(driver: PlatformDriver, zones: readonly string[]): PlatformDriver {
-  const zoneOf = new Map<OwnerRef, string>();
-  const takenIn = (zone: string) => [...zoneOf].filter(([, taken]) => taken === zone).map(([ref]) => ref);
-  const openZones = (avoid: readonly string[], { host }: Pick<MachineSpec, 'host'> = {}) =>
-    zones.filter((zone) => !avoid.includes(zone) && (host === undefined || zone === host));
-  const roomIn = (zone: string) => Math.max(0, Math.min(UNITS - takenIn(zone).length, quota - zoneOf.size));
-  const shown = <T extends { ref: OwnerRef }>(machine: T) => {
-    const host = zoneOf.get(machine.ref);
-    return host === undefined ? machine : { ...machine, host };
-  };
-  return {
-    ...driver,
-    get: async (ref) => {
-      const found = await driver.get(ref);
-      return found.answer === 'observed' ? { ...found, value: shown(found.value) } : found;
-    },
-    list: async () => {
-      const listing = await driver.list();
-      return listing.answer === 'listed' ? { ...listing, items: listing.items.map(shown) } : listing;
-    },
-    place: async (spec, avoidHosts) => {
-      const hosts = openZones(avoidHosts, spec)
-        .map((host) => ({ host, units: roomIn(host), counted: takenIn(host) }))
-        .filter(({ units }) => units > 0);
-      if (hosts.length > 0) return { answer: 'placed', hosts };
-      return { answer: 'refused', code: 'capacity', detail: 'no zone has room' };
-    },
-    create: async (spec, cookie, call) => {
-      const step = await driver.create(spec, cookie, call);
-      if (spec.host !== undefined) zoneOf.set(spec.ref, spec.host);
-      return step.outcome === 'done' ? { ...step, value: shown(step.value) } : step;
-    },
-    destroy: async (ref, cookie, order, call) => {
-      const step = await driver.destroy(ref, cookie, order, call);
-      if (step.outcome === 'done') zoneOf.delete(ref);
-      return step;
-    },
-    inventory: async (avoidHosts = []) => {
-      const room = openZones(avoidHosts).reduce((sum, zone) => sum + UNITS - takenIn(zone).length, 0);
-      const units = Math.min(room, quota - zoneOf.size);
-      return {
-        answer: 'counted',
-        free: [{ offerId: OFFER, datacenter: 'hal-fra1-b', units }],
-        counted: [...zoneOf.keys()],
-        hosts: zones.map((host) => ({ host, state: avoidHosts.includes(host) ? 'closed' : 'open' })),
-        ...(units < room && { limitedBy: [`quota: instances ${zoneOf.size} of ${quota}`] }),
-      };
-    },
-  };
-}
+import { inZones, OFFER, REGION } from './zones.fixture.ts';
 
 it('zones are hosts: machines are placed in them, a cordon closes one, and quota counts [zones-are-hosts]', async () => {
-  const wrapDriver = (driver: PlatformDriver) => inZones(driver, ['az1', 'az2']);
+  const limits = { quota: 9, units: 2 };
+  const wrapDriver = (driver: PlatformDriver) => inZones(driver, ['az1', 'az2'], limits);
   const berth = await startPlainOrchestrator(() => 'none', { wrapDriver });
   await using _ = berth;
   const { store, catalog, request } = berth.orchestrator;
@@ -108,7 +52,7 @@ it('zones are hosts: machines are placed in them, a cordon closes one, and quota
   await uncordon.perform(deps, actor, zone('az1'));
   await berth.clock.advance(LISTED_MS);
   expect(await isSold()).toBe(true);
-  quota = 3;
+  limits.quota = 3;
   await berth.clock.advance(LISTED_MS);
   expect([await isSold(), await create()]).toEqual([false, 'capacity_unavailable']);
   await berth.orchestrator.request('DELETE', `/instances/${second}`);

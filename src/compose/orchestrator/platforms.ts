@@ -89,7 +89,8 @@ export function saleOf(states: PlatformStates): Sale {
       return state?.health.isUp === true && state.sightings.areClaimsComplete;
     },
     unclaimedUnits: (offerId, region) => sum((of) => of.unclaimedUnits(offerId, region)),
-    platformUnits: ({ id, platform }, region) => states.get(platform)?.inventory.capacity(id, region),
+    platformUnits: ({ id, platform }, region, changedAt) =>
+      states.get(platform)?.inventory.capacity(id, region, changedAt),
     obstacles: ({ id, platform }, region) => states.get(platform)?.inventory.obstacles(id, region) ?? [],
     isCountPartial: (platform) => states.get(platform)?.inventory.isPartial === true,
     areStorageClaimsComplete: (platform) => states.get(platform)?.sightings.areStorageClaimsComplete === true,

@@ -10,8 +10,11 @@ export interface Sale {
   isOpen(platform: string): boolean;
   /** Units used by machines without a row, which have no claim. */
   unclaimedUnits(offerId: string, region: string): number;
-  /** Units that the platform itself has capacity for, including taken ones. Undefined if it sets no limit. */
-  platformUnits(offer: Offer, region: string): number | undefined;
+  /**
+   * Units that the platform itself has capacity for, including taken ones. Undefined if it sets no limit. 0 if its last
+   * count began before `changedAt`, in milliseconds since the epoch.
+   */
+  platformUnits(offer: Offer, region: string, changedAt?: number): number | undefined;
   /** Why the platform has room for no more: hosts, then quotas. Empty if it has, or does not say. For the operator. */
   obstacles(offer: Offer, region: string): readonly string[];
   /**
@@ -66,7 +69,16 @@ export function sellableUnits(stock: Stock, wanted: Wanted): number {
   const { offer, region } = wanted;
   if (!stock.catalog.regions.has(region) || findObstacles(stock, wanted).length > 0) return 0;
   const ofCatalog = unitsOfCatalog(stock, wanted);
-  return Math.max(0, Math.min(ofCatalog, stock.platform.platformUnits(offer, region) ?? ofCatalog));
+  const ofPlatform = stock.platform.platformUnits(offer, region, lastTakenOut(stock, offer));
+  return Math.max(0, Math.min(ofCatalog, ofPlatform ?? ofCatalog));
+}
+
+/** When a host of the offer's platform was last taken out of placement. A count before that includes its units. */
+function lastTakenOut({ cordons }: Stock, { platform }: Offer): number | undefined {
+  const times = cordons.flatMap(({ kind, platform: of, refusals }) =>
+    kind === 'host' && of === platform ? (refusals?.outAt ?? []) : [],
+  );
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 /** Units in the catalog that claims may take, without those of machines that have no row. */

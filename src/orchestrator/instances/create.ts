@@ -6,7 +6,7 @@ import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { claimUnit } from '../capacity/claim-unit.ts';
-import { activeCordons } from '../capacity/cordons.ts';
+import { activeCordons, takeTrial } from '../capacity/cordons.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
@@ -95,7 +95,8 @@ async function insertInstance(
   };
   await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);
   await tx.instances.insert(record);
-  const cordons = await activeCordons(tx, now);
+  await takeTrial(tx, { kind: 'offer', name: offer.id, platform: offer.platform }, id, now);
+  const cordons = await activeCordons(tx, now, id);
   await claimUnit(tx, { catalog, platform, cordons }, { offer, region, instanceId: id }, { log, clock });
   await putInlineAttachments(tx, record, volumes);
   await putInstanceWork(tx, id, 'create', now, now + spec.onlineWithinMs);

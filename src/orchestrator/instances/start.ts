@@ -64,7 +64,8 @@ async function reclaimCapacity(
   const sold = catalog.offers.get(offerId);
   // The offer may have moved to another platform. The machine stays on its platform.
   const offer = sold && { ...sold, platform: name };
-  const cordons = await activeCordons(tx, clock.now());
+  // That a host refuses creates does not prove that it refuses to start a machine that it has.
+  const cordons = (await activeCordons(tx, clock.now())).filter(({ refusals }) => refusals === null);
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');
   await claimUnit(
     tx,

@@ -1,7 +1,8 @@
 /**
  * The kinds of alarms. An alarm is open until its cause is gone. The subject of each kind:
  * - a platform: `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`
- * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`
+ * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`; PLATFORM/HOST or PLATFORM/OFFER:
+ *   `creates_refused`
  * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `leftover`
  * - an instance or a volume: `step_failing`, `phase_overdue`, `call_stuck`, `resource_renamed`
  * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `machine_gone`, `disk_lost`
@@ -17,6 +18,7 @@ export const alarmKinds = [
   'inventory_unknown',
   'host_unknown',
   'losses_held',
+  'creates_refused',
   'orphan_machine',
   'orphan_volume',
   'row_lost',

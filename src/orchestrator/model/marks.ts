@@ -7,7 +7,7 @@ import { DEFAULT_PLATFORM } from './platform-resource.ts';
  */
 export type PlatformMark =
   | 'platform_down_since'
-  /** Never written. A transaction reads it to serialize the choice of hosts. */
+  /** Never written. A transaction reads it to serialize the choice of hosts, and changes of what refused creates. */
   | 'placing'
   | 'volumes_doubted_since'
   | 'losses_accepted_until'

@@ -48,7 +48,7 @@ export interface MachineSpec {
    * chooses.
    */
   host?: string;
-  /** Hosts that an operator has cordoned. The machine is made on another one. Absent if none are cordoned. */
+  /** Hosts that are cordoned or refuse creates. The machine is made on another one. Absent if there are none. */
   avoidHosts?: readonly string[];
 }
 
@@ -247,6 +247,8 @@ export type Step<T> =
       sideEffect: 'none' | 'possible' | 'certain';
       detail: string;
       retryAfterMs?: number;
+      /** The host that refused a create, if the platform chose it and says so. */
+      host?: string;
     };
 
 /** What a driver can do. The shared test suite covers both values of each capability. */
@@ -386,7 +388,7 @@ export interface PlatformDriver {
   /**
    * Free capacity as the platform counts it, without hosts that are down or cordoned and broken devices. Without this
    * method, only the catalog's units limit sales. An offer that the answer does not name is not limited by it. Hosts in
-   * `avoidHosts` (cordoned by an operator) count as full.
+   * `avoidHosts` (cordoned, or out of placement because they refuse creates) count as full.
    */
   inventory?(avoidHosts?: readonly string[]): Promise<Inventory>;
   /** The end of the machine's console output, at most 16 KiB. Undefined if there is none. */

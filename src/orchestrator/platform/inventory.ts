@@ -1,10 +1,11 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
-import { activeCordons, cordonedHosts } from '../capacity/cordons.ts';
+import { activeCordons, cordonedHosts, outOfPlacement } from '../capacity/cordons.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeldClaim } from '../model/claims.ts';
-import type { FreeUnits, ObservedHost } from '../model/inventory.ts';
+import type { CordonRecord } from '../model/cordon.ts';
+import type { FreeUnits, Inventory, ObservedHost } from '../model/inventory.ts';
 import type { ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { Telemetry } from '../model/telemetry.ts';
@@ -51,10 +52,14 @@ export class PlatformInventory {
     this.#deps = deps;
   }
 
-  /** Units that claims may take for an offer in a region. Undefined for no limit. */
-  capacity(offerId: string, region: string): number | undefined {
+  /**
+   * Units that claims may take for an offer in a region. Undefined for no limit. 0 if the last count began before
+   * `changedAt`.
+   */
+  capacity(offerId: string, region: string, changedAt = Number.NEGATIVE_INFINITY): number | undefined {
     if (this.#deps.driver.inventory === undefined) return undefined;
-    return this.#holds ? this.#capacity.get(`${offerId} ${region}`) : 0;
+    const isCurrent = this.#holds && (this.#countedAt ?? changedAt) >= changedAt;
+    return isCurrent ? this.#capacity.get(`${offerId} ${region}`) : 0;
   }
 
   /**
@@ -96,10 +101,14 @@ export class PlatformInventory {
     try {
       const before = await store.read.claims.held();
       const askedAt = clock.now();
-      const cordons = await activeCordons(store.read, askedAt);
-      const avoidHosts = cordonedHosts(cordons, platform);
-      const inventory = await askInventory(this.#deps, () => ask.call(driver, avoidHosts));
-      if (inventory.answer === 'unknown') return this.#noteUnknown(inventory.reason);
+      const open = cordonedHosts(await activeCordons(store.read, askedAt), platform);
+      const out = (await outOfPlacement(store.read, platform)).filter(({ kind }) => kind === 'host');
+      const avoidHosts = [...new Set([...open, ...out.map(({ name }) => name)])];
+      const counted = await askInventory(this.#deps, () => ask.call(driver, avoidHosts));
+      if (counted.answer === 'unknown') return this.#noteUnknown(counted.reason);
+      const isTrialDue = avoidHosts.length > open.length;
+      const withTrials = isTrialDue ? await askInventory(this.#deps, () => ask.call(driver, open)) : counted;
+      const inventory = withRefusals(withTrial(counted, withTrials), out);
       const after = await store.read.claims.held();
       const isHere = ({ platform }: HeldClaim): boolean => platform === this.#deps.platform;
       const taken =
@@ -157,6 +166,46 @@ export class PlatformInventory {
     this.#isUnknown = true;
   }
 }
+
+type Counted = Extract<Inventory, { answer: 'counted' }>;
+
+/** Adds one unit where a host has room on which a trial is due. `open`: the count with these hosts. */
+function withTrial(counted: Counted, open: Inventory): Counted {
+  if (open.answer === 'unknown' || open === counted) return counted;
+  const units = new Map(open.free.map((one) => [`${one.offerId} ${one.datacenter}`, one.units]));
+  const free = counted.free.map((one) =>
+    (units.get(`${one.offerId} ${one.datacenter}`) ?? 0) > one.units ? { ...one, units: one.units + 1 } : one,
+  );
+  return { ...counted, free };
+}
+
+/** Says why nothing is placed on the hosts that are out of placement. The driver only knows that it must avoid them. */
+function withRefusals(counted: Counted, out: readonly CordonRecord[]): Counted {
+  if (out.length === 0) return counted;
+  const reasons = new Map(out.map(({ name, reason }) => [name, reason ?? '']));
+  const named = new Set(counted.free.flatMap(({ obstacles = [] }) => obstacles.map(hostOf)));
+  const unnamed = [...reasons].flatMap(([host, reason]) => (named.has(host) ? [] : [`${host}: ${reason}`]));
+  const explain = (text: string): string => {
+    const reason = reasons.get(hostOf(text));
+    return reason === undefined ? text : `${hostOf(text)}: ${reason}`;
+  };
+  return {
+    ...counted,
+    free: counted.free.map((one) => ({
+      ...one,
+      obstacles: [...(one.obstacles ?? []).map(explain), ...unnamed],
+    })),
+    ...(counted.hosts !== undefined && {
+      hosts: counted.hosts.map((one): ObservedHost => {
+        const detail = reasons.get(one.host);
+        return detail === undefined || one.state === 'silent' ? one : { ...one, state: 'closed', detail };
+      }),
+    }),
+  };
+}
+
+/** The host in an obstacle such as `kvm-1: it has 11 GB of free disk`. */
+const hostOf = (obstacle: string): string => obstacle.split(': ', 1)[0] ?? '';
 
 /** A unit that was claimed or released during the count is in one of the two lists of claims. */
 function takenInCount(claims: readonly HeldClaim[], counted: readonly OwnerRef[]): HeldClaim[] {

@@ -7,6 +7,7 @@ import { within } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
+import { reportRefusals } from '../steps/refusals.ts';
 import { reconcileVolume } from './adopt-volume.ts';
 import { compareMachines } from './compare-machines.ts';
 import { endRestore, restoredFrom } from './restore-marks.ts';
@@ -78,6 +79,7 @@ export class Reconciliation {
 
   /** Runs one round. Never rejects. Does not wait for the count of free units, which a hanging host may delay. */
   async observe(): Promise<void> {
+    await reportRefusals(this.#context);
     const machines = await this.#context.machines.observe();
     void this.#count(machines);
     await this.#compare(machines);

@@ -1,6 +1,7 @@
-import { activeCordons, cordonedHosts } from '../capacity/cordons.ts';
+import { activeCordons, cordonedHosts, takeTrial } from '../capacity/cordons.ts';
 import { amend } from '../instances/transition.ts';
 import { generationOf, refOf } from '../model/attempt.ts';
+import { type CordonRecord, isTrialDue } from '../model/cordon.ts';
 import { markOf } from '../model/marks.ts';
 import type {
   MachineSpec,
@@ -62,18 +63,32 @@ export async function placeInstance(
 ): Promise<InstanceRecord | Refused> {
   const { driver, store, clock, platform } = context;
   const boundTo = driver.volumes?.copy === undefined ? await hostOfVolumes(store.read, record.id) : undefined;
-  const avoid = await avoidedHosts(context, store.read, record.id);
+  const cordons = await activeCordons(store.read, clock.now());
+  const avoid = await avoidedHosts(context, store.read, record.id, cordons);
   const wanted = boundTo === undefined ? spec : { ...spec, host: boundTo };
   const placing = await askWhere(context, async () => driver.place?.(wanted, avoid) ?? NOWHERE);
-  if (placing.answer !== 'placed') return notPlaced(placing);
+  if (placing.answer !== 'placed') {
+    const isFull = placing.answer === 'refused' && placing.code === 'capacity';
+    return isFull && cordons.some((cordon) => isTried(cordon, platform)) ? TRIED : notPlaced(placing);
+  }
   return store.transact(async (tx): Promise<InstanceRecord | Refused> => {
     const current = await lockForPlacing(tx, platform, () => tx.instances.byId(record.id));
     if (current === null || current.host !== null || current.ownerRef !== record.ownerRef) return CHANGED;
     const open = (host: string) =>
       tx.instances.search({ platform, host, status: 'PROVISIONING', order: 'oldest', limit: MAX_OPEN });
-    const host = await firstWithRoom(context, tx, placing.hosts, record.id, open);
+    const now = clock.now();
+    const all = await tx.cordons.list();
+    const isDue = ({ host }: Placement): boolean =>
+      all.some(
+        (one) =>
+          one.kind === 'host' && one.name === host && one.platform === platform && isTrialDue(one, now),
+      );
+    const hosts = [...placing.hosts.filter(isDue), ...placing.hosts.filter((one) => !isDue(one))];
+    const avoided = await avoidedHosts(context, tx, record.id, await activeCordons(tx, now));
+    const host = await firstWithRoom(hosts, avoided, open);
     if (host === undefined) return CONFLICT;
-    return amend(tx, current, clock.now(), { host });
+    await takeTrial(tx, { kind: 'host', name: host, platform }, record.id, now);
+    return amend(tx, current, now, { host });
   });
 }
 
@@ -84,13 +99,19 @@ export async function placeVolume(
   spec: VolumeSpec,
 ): Promise<VolumeRecord | Refused> {
   const { driver, store, platform } = context;
-  const avoid = await avoidedHosts(context, store.read, record.id);
+  const avoid = await avoidedHosts(
+    context,
+    store.read,
+    record.id,
+    await cordonsOfVolumes(context, store.read),
+  );
   const placing = await askWhere(context, async () => driver.volumes?.place?.(spec, avoid) ?? NOWHERE);
   if (placing.answer !== 'placed') return notPlaced(placing);
   return store.transact(async (tx): Promise<VolumeRecord | Refused> => {
     const current = await lockForPlacing(tx, platform, () => tx.volumes.byId(record.id));
     if (current === null || current.host !== null || current.ownerRef !== record.ownerRef) return CHANGED;
-    const host = await firstWithRoom(context, tx, placing.hosts, record.id, async () => []);
+    const avoided = await avoidedHosts(context, tx, record.id, await cordonsOfVolumes(context, tx));
+    const host = await firstWithRoom(placing.hosts, avoided, async () => []);
     if (host === undefined) return CONFLICT;
     const placed = { ...current, host };
     await tx.volumes.update(placed);
@@ -100,6 +121,7 @@ export async function placeVolume(
 
 const NOWHERE: Placing = { answer: 'refused', code: 'capacity', detail: 'the driver places on no host' };
 const CHANGED = conflict('the row changed while a host was chosen');
+const TRIED = conflict('a create is tried on a host that refused others: it waits for the outcome');
 const CONFLICT = conflict('other creates have meanwhile taken the hosts that had room');
 
 function conflict(detail: string): Refused {
@@ -119,31 +141,39 @@ async function lockForPlacing<T>(tx: Transaction, platform: string, read: () => 
   return row;
 }
 
+/** Whether the outcome of a trial on a host is open. */
+function isTried({ kind, platform: of, refusals }: CordonRecord, platform: string): boolean {
+  return kind === 'host' && of === platform && typeof refusals?.trial === 'string';
+}
+
+/** The operator's cordons. That a host refuses machines does not prove that it refuses volumes. */
+async function cordonsOfVolumes(
+  { clock }: ReconcileContext,
+  read: Pick<Reader, 'cordons'>,
+): Promise<CordonRecord[]> {
+  return (await activeCordons(read, clock.now())).filter(({ refusals }) => refusals === null);
+}
+
 /** Cordoned hosts, and hosts of failed attempts. */
 async function avoidedHosts(
-  { clock, platform }: ReconcileContext,
-  read: Pick<Reader, 'cordons' | 'attempts'>,
+  { platform }: ReconcileContext,
+  read: Pick<Reader, 'attempts'>,
   resourceId: string,
+  cordons: readonly CordonRecord[],
 ): Promise<string[]> {
-  const cordoned = cordonedHosts(await activeCordons(read, clock.now()), platform);
+  const cordoned = cordonedHosts(cordons, platform);
   const tried = (await read.attempts.of(resourceId)).flatMap(({ host, destroyOrder }) =>
     host === null || destroyOrder.reason === 'moved' ? [] : [host],
   );
   return [...new Set([...cordoned, ...tried])];
 }
 
-/**
- * The first host with room. Room is the platform's count minus the creates that it does not count yet. Skips cordoned
- * hosts and hosts of failed attempts.
- */
+/** The first host with room. Room is the platform's count minus the creates that it does not count yet. */
 async function firstWithRoom(
-  context: ReconcileContext,
-  tx: Transaction,
   hosts: readonly Placement[],
-  resourceId: string,
+  avoided: readonly string[],
   openOn: (host: string) => Promise<readonly { ownerRef: OwnerRef }[]>,
 ): Promise<string | undefined> {
-  const avoided = await avoidedHosts(context, tx, resourceId);
   for (const { host, units, counted } of hosts) {
     if (avoided.includes(host)) continue;
     const known = new Set(counted);

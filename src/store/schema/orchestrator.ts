@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
 import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
-import type { CordonKind } from '../../orchestrator/model/cordon.ts';
+import type { CordonKind, Refusals } from '../../orchestrator/model/cordon.ts';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { HistoryEvent } from '../../orchestrator/model/history.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
@@ -299,6 +299,7 @@ export function orchestratorTables(dialect: Dialect) {
     isMaintenance: boolean('is_maintenance').notNull(),
     reason: text('reason'),
     by: text('by').notNull(),
+    refusals: json('refusals').$type<Refusals | null>(),
   });
 
   /** The table has no reference, because a row outlives its instance. */

@@ -5,7 +5,14 @@ import { defineAction, defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { type CordonRecord, type CordonSubject, cordonKinds, isActive, isOver } from '../../model/cordon.ts';
+import {
+  type CordonRecord,
+  type CordonSubject,
+  cordonKinds,
+  isActive,
+  isOver,
+  isSame,
+} from '../../model/cordon.ts';
 import type { Reader, Store, Transaction } from '../../model/store.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -119,17 +126,22 @@ export const cordon = defineAction({
       const now = clock.now();
       const named = nameSubject(sold, subject);
       const until = toEnd(end, now);
-      const before = (await tx.cordons.list()).filter((one) => !one.isMaintenance && isOn(one, named));
+      const before = (await tx.cordons.list()).filter(
+        (one) => !one.isMaintenance && one.refusals === null && isSame(one, named),
+      );
       const [first] = before;
       if (first !== undefined && until === null && reason === null) return toCordonRow(first, clock.now());
       for (const { id } of before) await tx.cordons.remove(id);
       const since = Math.min(now, ...before.map((one) => one.since));
-      const record = { ...named, since, until, isMaintenance: false, reason, by };
+      const record = { ...named, since, until, isMaintenance: false, reason, by, refusals: null };
       return toCordonRow(await insert(tx, random, record), clock.now());
     }),
 });
 
-/** Ends the cordons on the subject, and maintenance that is in force. Cordons on other subjects still apply. */
+/**
+ * Ends the cordons on the subject, also Berth's, and maintenance that is in force. Cordons on other subjects still
+ * apply.
+ */
 export const uncordon = defineAction({
   name: 'uncordon',
   tag: 'Actions',
@@ -144,7 +156,11 @@ export const uncordon = defineAction({
     store.transact(async (tx) => {
       const named = nameSubject(sold, subject);
       const now = clock.now();
-      const found = (await tx.cordons.list()).filter((one) => isActive(one, now) && isOn(one, named));
+      const found = (await tx.cordons.list()).filter((one) =>
+        one.refusals === null
+          ? isActive(one, now) && isSame(one, named)
+          : !isOver(one, now) && isSame(one, { ...named, platform: named.platform ?? one.platform }),
+      );
       if (found.length === 0)
         throw new ActionRefused(`No cordon on ${describe(named)}: see \`berth cordons\`.`, 'not_found');
       for (const { id } of found) await tx.cordons.remove(id);
@@ -216,7 +232,7 @@ export const planMaintenance = defineAction({
       const now = clock.now();
       const since = toStart(from, now);
       const until = toEnd(end, Math.max(now, since));
-      const record = { ...named, since, until, isMaintenance: true, reason, by };
+      const record = { ...named, since, until, isMaintenance: true, reason, by, refusals: null };
       return toCordonRow(await insert(tx, random, record), clock.now());
     }),
 });
@@ -312,14 +328,6 @@ function toEnd(until: string | undefined, after: number): number | null {
   const at = Date.parse(until);
   if (at <= after) throw new ActionRefused(`The end ${toTime(at)} is before the start: give a later end.`);
   return at;
-}
-
-/**
- * Whether the cordon has exactly this subject. A region on all platforms and the region on one platform are different
- * subjects.
- */
-function isOn(cordon: CordonSubject, { kind, name, platform }: CordonSubject): boolean {
-  return cordon.kind === kind && cordon.name === name && cordon.platform === platform;
 }
 
 function auditOf(

@@ -9,6 +9,8 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   inventory_unknown: 'Check the platform with `berth doctor`. After ten minutes it stops selling.',
   host_unknown: 'Put the host back into the configuration. Accept the losses only if it is gone for good.',
   losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
+  creates_refused:
+    'Find the cause on the host. One create from time to time tries it; `berth uncordon` ends it at once.',
   orphan_machine:
     'Inspect it on the platform: it may cost money. Then `berth orphans adopt`, `release` or `rm`.',
   orphan_volume: 'Inspect it on the platform: it may hold data. `berth orphans rm` removes it.',

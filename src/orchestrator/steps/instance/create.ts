@@ -13,6 +13,7 @@ import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../ad
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
 import { alone, openNextAttempt, placeInstance } from '../place.ts';
+import { countRefusal, endRefusals, takeTrials } from '../refusals.ts';
 import { describeFailure, type Failed, isPastDeadline, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance, whilePending } from '../settle.ts';
 
@@ -55,13 +56,14 @@ const unfinished = {
 };
 
 async function made(
-  { clock }: StepContext,
+  context: StepContext,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
   { endpoint, host }: ObservedMachine,
 ): Promise<Next> {
-  const now = clock.now();
+  const now = context.clock.now();
+  await endRefusals(context, tx, record, host);
   const hostKeyFingerprint = endpoint?.hostKeyFingerprint ?? record.hostKeyFingerprint;
   const spec = { ...record.spec, cloudInit: undefined };
   await amend(tx, record, now, { endpoint: endpoint ?? null, hostKeyFingerprint, spec, host: host ?? null });
@@ -82,6 +84,7 @@ async function notMade(
 ): Promise<Next> {
   const reason = describeFailure(failed);
   const isLate = isPastDeadline(lease, context.clock.now());
+  await countRefusal(context, tx, lease, record, failed);
   if (!isLate) {
     const next = await openNextAttempt(context, lease, tx, record, failed, {
       resourceKind: 'instance',
@@ -119,7 +122,8 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   const waitMs = before.answer === 'absent' ? before.waitMs : 0;
   const isAnew = before.answer !== 'observed' && lease.cookie === null && isRepeated(lease);
   if (waitMs > 0 || (isAnew && isPastDeadline(lease, clock.now()))) return { outcome: 'absent', waitMs };
-  const cordons = await activeCordons(context.store.read, clock.now());
+  if (driver.place === undefined && lease.cookie === null) await takeTrials(context, record.id);
+  const cordons = await activeCordons(context.store.read, clock.now(), record.id);
   const avoidHosts = cordonedHosts(cordons, context.platform);
   const spec = toMachineSpec(context, record, avoidHosts);
   if (driver.place === undefined || lease.cookie !== null || record.host !== null)

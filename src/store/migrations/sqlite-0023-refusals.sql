@@ -1,0 +1,1 @@
+ALTER TABLE `cordons` ADD `refusals` text;

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import type { MachineSpec, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
+import { type Failure, failed } from '../../src/platform-model/steps.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { startOn } from '../support/restored.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { actor } from './operator-actions.fixture.ts';
+import { inZones, OFFER, REGION } from './zones.fixture.ts';
+
+const MINUTE_MS = 60_000;
+const READ_ONLY = 'Read-only file system';
+type Answer = (spec: MachineSpec) => Failure | undefined;
+const accept: Answer = () => undefined;
+/** Each refusal names the machine, as platforms do. */
+const refuse =
+  (text = READ_ONLY, code: Failure['code'] = 'boot_failed'): Answer =>
+  ({ ref }) =>
+    failed(code, `${ref}: ${text}`, 'certain');
+
+/** A platform of these zones, or of none. `answer`: what it says to a create, where it is not done. */
+async function start(
+  zones: readonly string[],
+  answer: (host: string, spec: MachineSpec) => Failure | undefined,
+  units = 3,
+) {
+  const placed: string[] = [];
+  const wrapDriver = (driver: PlatformDriver): PlatformDriver => {
+    const platform = zones.length === 0 ? driver : inZones(driver, zones, { quota: 9, units });
+    return {
+      ...platform,
+      create: async (spec, cookie, call) => {
+        const { host = 'platform' } = spec;
+        placed.push(host);
+        return answer(host, spec) ?? platform.create(spec, cookie, call);
+      },
+    };
+  };
+  const berth = await startPlainOrchestrator(() => 'none', { wrapDriver });
+  const { orchestrator, clock } = berth;
+  const { store, catalog } = orchestrator;
+  const operator = await orchestrator.addOperator('ann');
+  await clock.advance(LISTED_MS);
+  const body = () => instanceRequest({ configuration_id: OFFER, region: REGION });
+  const send = () => orchestrator.request('POST', '/instances', { body: body() });
+  return {
+    berth,
+    placed,
+    body,
+    send,
+    /** Orders an instance and lets it settle: its status, or that of a reply that refuses it. */
+    order: async () => {
+      const reply = await send();
+      if (reply.status !== 201) return reply.status;
+      await clock.advance(LISTED_MS);
+      return (await berth.read(`/instances/${reply.body['id']}`))['status'];
+    },
+    alarms: async () => {
+      const open = await store.read.alarms.list();
+      return open.flatMap(({ kind, subject }) => (kind === 'creates_refused' ? [subject] : []));
+    },
+    capacity: async () => {
+      const { body } = await orchestrator.operate<{ placements: Record<string, unknown>[] }>(
+        operator,
+        '/capacity',
+      );
+      return body.placements.find(({ offer, region }) => offer === OFFER && region === REGION);
+    },
+    uncordon: (kind: 'host' | 'offer', name: string) => {
+      const sold = { catalog, platforms: new Map([['default', { placesOnHosts: true }]]) };
+      return uncordon.perform({ store, clock, sold }, actor, { kind, name });
+    },
+  };
+}
+
+describe('a host that refuses creates alike [creates-refused]', () => {
+  it.each<[string, string[], Answer, string]>([
+    ['with an error, so that each is tried again', ['az1'], refuse(READ_ONLY, 'internal'), 'az1'],
+    [
+      'after it began, for lack of room that its count has',
+      ['az1'],
+      refuse('no space left', 'capacity'),
+      'az1',
+    ],
+    ['which the platform names', [], () => ({ ...failed('internal', READ_ONLY), host: 'kvm-1' }), 'kvm-1'],
+  ])('three times in a row %s is out of placement, with an alarm', async (_what, zones, answer, out) => {
+    const { berth, send, alarms } = await start(zones, (_host, spec) => answer(spec));
+    await using _ = berth;
+    for (let nth = 0; nth < 3; nth++) await send();
+    await berth.clock.advance(2 * LISTED_MS);
+    expect(await alarms()).toEqual([`default/${out}`]);
+  });
+
+  it('is not taken out for other causes, for different ones, or after a success in between', async () => {
+    const answers: Answer[] = [
+      ...(['invalid', 'image_missing', 'unsupported', 'quota'] as const).flatMap((code) => {
+        const refused = refuse(READ_ONLY, code);
+        return [refused, refused, refused];
+      }),
+      ...[1, 2, 3].map(() => () => failed('capacity', 'full')),
+      ...[refuse(), refuse(), refuse('no bridge'), refuse(), refuse(), accept, refuse(), refuse()],
+    ];
+    const { berth, order, alarms } = await start(['az1'], (_host, spec) => answers.shift()?.(spec));
+    await using _ = berth;
+    while (answers.length > 0) await order();
+    expect([await order(), await alarms()]).toEqual(['ONLINE', []]);
+  });
+
+  it('is not sold, on any server, until a trial succeeds or an operator ends it [creates-refused-trial]', async () => {
+    const answers: Record<string, Answer> = { az1: refuse(), az2: accept };
+    const started = await start(['az1', 'az2'], (host, spec) => answers[host]?.(spec), 1);
+    const { berth, placed, order, body, capacity, alarms } = started;
+    await using _ = berth;
+    const { orchestrator, clock } = berth;
+    const orderTwice = async () => [await order(), await order()];
+    expect(await capacity()).toMatchObject({ platform_units: 2 });
+    expect([...(await orderTwice()), await order()]).toEqual(['ERROR', 'ERROR', 'ERROR']);
+    expect([await alarms(), await capacity()]).toMatchObject([['default/az1'], { platform_units: 1 }]);
+    expect(await orderTwice()).toEqual(['ONLINE', 409]);
+    expect(JSON.stringify(await capacity())).toContain('Limits: az1: it refuses creates: boot_failed: ');
+    {
+      const store = openSqliteStore(orchestrator.databasePath);
+      await using restarted = await clock.advanceUntilSettled(startOn(orchestrator, store), 100);
+      await expect(restarted.send('POST', '/instances', body())).rejects.toThrow('capacity_unavailable');
+    }
+    await clock.advance(5 * MINUTE_MS);
+    expect(await orderTwice()).toEqual(['ERROR', 409]);
+    await clock.advance(5 * MINUTE_MS);
+    expect([await order(), await alarms()]).toEqual([409, ['default/az1']]);
+    await clock.advance(5 * MINUTE_MS);
+    answers['az1'] = accept;
+    expect([await order(), await alarms()]).toEqual(['ONLINE', []]);
+    expect([placed, await capacity()]).toMatchObject([
+      ['az1', 'az1', 'az1', 'az2', 'az1', 'az1'],
+      { platform_units: 2 },
+    ]);
+  });
+
+  it('is the whole offer if the platform names no host: one create of two is the trial [creates-refused-offer]', async () => {
+    let answer: Answer = refuse();
+    const { berth, order, send, alarms, uncordon } = await start([], (_host, spec) => answer(spec));
+    await using _ = berth;
+    for (let nth = 0; nth < 3; nth++) await order();
+    expect([await order(), await alarms()]).toEqual([409, [`default/${OFFER}`]]);
+    await berth.clock.advance(5 * MINUTE_MS);
+    const replies = await Promise.all([send(), send()]);
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 409]);
+    await berth.clock.advance(LISTED_MS);
+    await uncordon('offer', OFFER);
+    answer = accept;
+    expect([await order(), await alarms()]).toEqual(['ONLINE', []]);
+  });
+});
