@@ -69,14 +69,14 @@ export function sellableUnits(stock: Stock, wanted: Wanted): number {
   const { offer, region } = wanted;
   if (!stock.catalog.regions.has(region) || findObstacles(stock, wanted).length > 0) return 0;
   const ofCatalog = unitsOfCatalog(stock, wanted);
-  const ofPlatform = stock.platform.platformUnits(offer, region, lastTakenOut(stock, offer));
+  const ofPlatform = stock.platform.platformUnits(offer, region, lastChangeOfHosts(stock, offer));
   return Math.max(0, Math.min(ofCatalog, ofPlatform ?? ofCatalog));
 }
 
-/** When a host of the offer's platform was last taken out of placement. A count before that includes its units. */
-function lastTakenOut({ cordons }: Stock, { platform }: Offer): number | undefined {
+/** When a host was last taken out of placement, or tried. A count before that includes units of the host. */
+function lastChangeOfHosts({ cordons }: Stock, { platform }: Offer): number | undefined {
   const times = cordons.flatMap(({ kind, platform: of, refusals }) =>
-    kind === 'host' && of === platform ? (refusals?.outAt ?? []) : [],
+    kind === 'host' && of === platform && refusals !== null ? [refusals.trialAt - refusals.backoffMs] : [],
   );
   return times.length === 0 ? undefined : Math.max(...times);
 }

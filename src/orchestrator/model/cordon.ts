@@ -18,7 +18,7 @@ export interface Refusals {
   outAt: number | null;
   /** When the next create may be placed there as a trial. */
   trialAt: number;
-  /** How long the next trial waits after this one. */
+  /** How long a trial waits after the third refusal, or after the last trial. */
   backoffMs: number;
   /** The instance of the last trial. Null before the first trial and after a refused one. */
   trial: string | null;
