@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import * as incus from '../../src/drivers/incus/errors.ts';
+import * as libvirt from '../../src/drivers/libvirt/errors.ts';
+import * as openstack from '../../src/drivers/openstack/errors.ts';
 import type { MachineSpec, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
+import { isOfHost } from '../../src/orchestrator/steps/refusals.ts';
 import { type Failure, failed } from '../../src/platform-model/steps.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
@@ -11,6 +15,8 @@ import { inZones, OFFER, REGION } from './zones.fixture.ts';
 
 const MINUTE_MS = 60_000;
 const READ_ONLY = 'Read-only file system';
+const EROFS = `cannot create /pool/berth-x: ${READ_ONLY}`;
+const ENOSPC = 'cannot create /pool/berth-x: No space left on device';
 type Answer = (spec: MachineSpec) => Failure | undefined;
 const accept: Answer = () => undefined;
 /** Each refusal names the machine, as platforms do. */
@@ -95,6 +101,21 @@ describe('a host that refuses creates alike [creates-refused]', () => {
     for (let nth = 0; nth < 3; nth++) await send();
     await round();
     expect(await alarms()).toEqual([`default/${out}`]);
+  });
+
+  it.each([
+    ['libvirt', 'read-only', libvirt.toFailure(new libvirt.VirshError(libvirt.problemOf(EROFS), EROFS))],
+    ['libvirt', 'full', libvirt.toFailure(new libvirt.VirshError(libvirt.problemOf(ENOSPC), ENOSPC))],
+    ['incus', 'full', incus.toFailure(new incus.IncusRefusal(500, ENOSPC, 'POST'))],
+    ['incus', 'read-only', incus.toFailure(new incus.IncusRefusal(500, EROFS, 'POST'))],
+    ['openstack', 'read-only', openstack.toFailure(new openstack.CloudRefusal(500, EROFS))],
+    [
+      'openstack',
+      'full',
+      openstack.toFailure(new openstack.CloudRefusal(500, `No valid host was found. ${ENOSPC}`)),
+    ],
+  ])('counts what %s says of a %s disk', (_driver, _disk, step) => {
+    expect(isOfHost(step as Failure, { cookie: null })).toBe(true);
   });
 
   it('is not taken out for other causes, for different ones, or after a success in between', async () => {

@@ -63,11 +63,17 @@ async function createFrom(
     case 'coming':
       return underWay('make');
     case 'absent':
-      return (await failureOf(platform.api, cookie)) ?? make(platform, spec, cookie);
+      return (await failedBuild(platform, cookie)) ?? make(platform, spec, cookie);
     case 'ours':
       if (found.isMoving) return underWay(cookie ?? 'make');
       return withEffect(() => finish(platform, found.instance, cookie));
   }
+}
+
+/** The failure of a build, which Incus has undone. */
+async function failedBuild({ api }: Platform, cookie: string | null): Promise<Step<never> | undefined> {
+  const problem = await failureOf(api, cookie);
+  return problem?.code === 'internal' ? { ...problem, code: 'boot_failed' } : problem;
 }
 
 async function finish(

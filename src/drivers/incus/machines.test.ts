@@ -177,6 +177,22 @@ describe('the identity of a machine', () => {
   });
 });
 
+it.each([
+  ['write /x: read-only file system', 'boot_failed'],
+  ['Failed to run: zfs create: pool I/O is currently suspended', 'boot_failed'],
+  ['write /x: no space left on device', 'capacity'],
+  ['Failed loading storage pool: Storage pool not found', 'invalid'],
+])(
+  'a build that failed with %s is %s: the status of each failed operation is 400 [incus-failed-build]',
+  async (words, code) => {
+    const { operations, machines } = anIncus();
+    const operation = running('Creating instance', REF);
+    operations.push({ ...operation, status_code: 400, err: `Failed creating instance from image: ${words}` });
+    const step = await machines.create(spec, `make:${operation.id}`);
+    expect(step).toMatchObject({ outcome: 'failed', code, sideEffect: 'none' });
+  },
+);
+
 describe('a machine that Incus moves, such as to evacuate its member,', () => {
   it('is recognized under its temporary name, and not changed until it has its own name again [incus-evacuated]', async () => {
     const { instances, operations, machines, changes, rename } = anIncus();

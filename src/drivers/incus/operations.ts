@@ -48,7 +48,9 @@ export async function failureOf(
   if (kinds.length > 0 && !kinds.includes(kind)) return undefined;
   const operation = await operationOf(api, cookie);
   if (operation === undefined || operation.status_code < 400) return undefined;
-  const refusal = new IncusRefusal(operation.status_code, operation.err ?? operation.description, 'POST');
+  // A failed operation has the status 400 for any cause. For a create, that is not a bad request.
+  const status = kind === undefined ? 500 : operation.status_code;
+  const refusal = new IncusRefusal(status, operation.err ?? operation.description, 'POST');
   const step = toFailure(refusal);
   if (step.outcome !== 'failed' || step.code === 'conflict' || step.code === 'gone') return undefined;
   const isUnclear = step.code === 'internal' || step.code === 'invalid';

@@ -28,7 +28,7 @@ const OF_HOST: ReadonlySet<Failed['code']> = new Set([
 ]);
 
 /** Whether the failure may be due to the host. A host that is full says so before it begins: the next count has that. */
-function isOfHost({ code, sideEffect }: Failed, { cookie }: Lease): boolean {
+export function isOfHost({ code, sideEffect }: Failed, { cookie }: Pick<Lease, 'cookie'>): boolean {
   return OF_HOST.has(code) && !(code === 'capacity' && sideEffect === 'none' && cookie === null);
 }
 

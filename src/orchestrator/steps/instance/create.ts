@@ -138,7 +138,9 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
 
 /** The outcome for a machine that exists. It is never made a second time. */
 function adopt(machine: ObservedMachine): Attempted {
-  const failed = { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain' } as const;
+  const { host } = machine;
+  const at = host === undefined ? {} : { host };
+  const failed = { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain', ...at } as const;
   switch (machine.power) {
     case 'building':
     case 'starting':
