@@ -354,7 +354,10 @@ export class Machines<M extends MachineRecord> {
   #created(made: M): Step<ObservedMachine> {
     this.advance();
     const machine = this.#index.get(made.number);
-    if (machine?.power === 'failed') return failed('boot_failed', BOOT_FAILURE, 'certain');
+    if (machine?.power === 'failed') {
+      const { host } = machine;
+      return { ...failed('boot_failed', BOOT_FAILURE, 'certain'), ...(host !== undefined && { host }) };
+    }
     if (machine?.power === 'building')
       return this.#pending(
         'building',

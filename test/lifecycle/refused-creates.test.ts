@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { fromStep } from '../../src/drivers/exec/translate.ts';
 import * as incus from '../../src/drivers/incus/errors.ts';
 import * as libvirt from '../../src/drivers/libvirt/errors.ts';
 import * as openstack from '../../src/drivers/openstack/errors.ts';
-import type { MachineSpec, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { MachineSpec, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import { uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { isOfHost } from '../../src/orchestrator/steps/refusals.ts';
 import { type Failure, failed } from '../../src/platform-model/steps.ts';
@@ -103,18 +104,26 @@ describe('a host that refuses creates alike [creates-refused]', () => {
     expect(await alarms()).toEqual([`default/${out}`]);
   });
 
-  it.each([
-    ['libvirt', 'read-only', libvirt.toFailure(new libvirt.VirshError(libvirt.problemOf(EROFS), EROFS))],
-    ['libvirt', 'full', libvirt.toFailure(new libvirt.VirshError(libvirt.problemOf(ENOSPC), ENOSPC))],
-    ['incus', 'full', incus.toFailure(new incus.IncusRefusal(500, ENOSPC, 'POST'))],
-    ['incus', 'read-only', incus.toFailure(new incus.IncusRefusal(500, EROFS, 'POST'))],
-    ['openstack', 'read-only', openstack.toFailure(new openstack.CloudRefusal(500, EROFS))],
+  it.each<[string, string, Step<unknown>]>([
+    ['libvirt', EROFS, libvirt.toFailure(new libvirt.VirshError(libvirt.problemOf(EROFS), EROFS))],
+    ['libvirt', ENOSPC, libvirt.toFailure(new libvirt.VirshError(libvirt.problemOf(ENOSPC), ENOSPC))],
+    ['incus', EROFS, incus.toFailure(new incus.IncusRefusal(500, EROFS, 'POST'))],
+    ['incus', ENOSPC, incus.toFailure(new incus.IncusRefusal(500, ENOSPC, 'POST'))],
+    ['openstack', EROFS, openstack.toFailure(new openstack.CloudRefusal(500, EROFS))],
+    ['openstack', ENOSPC, openstack.toFailure(new openstack.CloudRefusal(500, `No valid host: ${ENOSPC}`))],
     [
-      'openstack',
-      'full',
-      openstack.toFailure(new openstack.CloudRefusal(500, `No valid host was found. ${ENOSPC}`)),
+      'exec',
+      EROFS,
+      fromStep(
+        { outcome: 'failed', code: 'internal', side_effect: 'none', detail: EROFS, host: 'n1' },
+        String,
+      ),
     ],
-  ])('counts what %s says of a %s disk', (_driver, _disk, step) => {
+  ])('counts what %s says of %s', (driver, words, step) => {
+    expect(step).toMatchObject({
+      detail: expect.stringContaining(words),
+      ...(driver === 'exec' && { host: 'n1' }),
+    });
     expect(isOfHost(step as Failure, { cookie: null })).toBe(true);
   });
 

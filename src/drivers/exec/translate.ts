@@ -176,6 +176,7 @@ export function fromStep<W, T>(step: WireStep<W>, read: (value: W) => T): Step<T
         sideEffect: step.side_effect,
         detail: step.detail,
         ...(step.retry_after_ms !== undefined && { retryAfterMs: step.retry_after_ms }),
+        ...toHost(step),
       };
   }
 }

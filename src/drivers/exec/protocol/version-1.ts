@@ -271,6 +271,7 @@ export const stepOf = <T extends z.ZodType, C extends z.ZodType>(value: T, code:
         .describe('Whether the failed step may have changed something.'),
       detail: text,
       retry_after_ms: millis.exactOptional(),
+      host: text.exactOptional().describe('The host that refused a create, if the driver chose it.'),
     }),
   ]);
 

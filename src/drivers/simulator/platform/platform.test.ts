@@ -110,6 +110,7 @@ describe('a create', () => {
       outcome: 'failed',
       code: 'boot_failed',
       sideEffect: 'certain',
+      host: expect.stringContaining('-r1-'),
     });
     expect(await observe(driver, 'berth-1')).toMatchObject({
       power: 'failed',

@@ -160,6 +160,7 @@ const failed = z.object({
   sideEffect: z.enum(['none', 'possible', 'certain']),
   detail: z.string(),
   retryAfterMs: z.number().exactOptional(),
+  host: z.string().exactOptional(),
 });
 const pending = z.object({
   outcome: z.literal('pending'),
