@@ -70,6 +70,8 @@ export const remedies: Readonly<Record<string, string>> = {
   'volume-resize': 'Grow to size_gb: answer done if the volume has that size, and invalid if it is larger.',
   'volume-resize-attached':
     'Say in resize_volume whether a volume grows while it is attached, and refuse it with conflict where not.',
+  'writer-mark':
+    'Keep the text of each key on the platform, byte for byte, where every server sees it; or say writer_mark: false.',
   'volume-usage': 'Answer `volumes.usage` if and only if the manifest says `volumeUsage`, with whole bytes.',
   'volume-survives': 'Detach the volumes of a machine that is destroyed, and keep them.',
   'volume-data': 'Keep the data of a volume over detach and attach.',

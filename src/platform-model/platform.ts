@@ -37,7 +37,7 @@ export function createPlatform<M extends MachineRecord>(ports: Ports<M>, stored?
 
 /** The methods of a driver. */
 export type Method =
-  | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'consoleTail' | 'place' | 'close'>
+  | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'writer' | 'consoleTail' | 'place' | 'close'>
   | `volumes.${'get' | 'list' | 'usage' | VolumePhase}`;
 
 export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown> | Inventory;

@@ -26,6 +26,7 @@ const capabilities: readonly [string, (column: Column) => string | boolean][] = 
     ({ manifest }) => String(manifest.createVisibleWithinMs / 1000),
   ],
   ['refuse a command of an earlier claim', ({ manifest }) => manifest.fences ?? false],
+  ['notice a second server with a copy of the database', ({ manifest }) => manifest.marksWriter ?? false],
   ['choose among hosts, which can be cordoned', ({ definition }) => definition.placesOnHosts ?? false],
   ['`berth doctor` checks what it needs', ({ definition }) => definition.diagnose !== undefined],
   ['`berth image import`', ({ definition }) => definition.importImage !== undefined],

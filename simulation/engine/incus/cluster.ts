@@ -158,6 +158,8 @@ export class Cluster {
   readonly instances = new Map<string, Instance>();
   readonly volumes: Volume[] = [];
   readonly forwards: Forward[] = [];
+  /** The configuration of the project. */
+  readonly project: Record<string, string> = {};
   readonly operations = new Map<string, Operation>();
   /** Disks whose record somebody has lost, with what they were of. */
   readonly lost = new Set<Instance>();

@@ -70,7 +70,7 @@ export class RestApi {
     return { metadata: showOperation(operation) };
   }
 
-  async #read({ path, query }: Sent): Promise<Reply> {
+  async #read({ method, path, query, body }: Sent): Promise<Reply> {
     const cluster = this.#cluster;
     switch (path) {
       case '/1.0': {
@@ -97,8 +97,10 @@ export class RestApi {
       case '/1.0/images/aliases/ubuntu-24.04':
         return { metadata: { target: IMAGE } };
       case `/1.0/images/${IMAGE}`:
-      case `/1.0/projects/${PROJECT}`:
         return { metadata: {} };
+      case `/1.0/projects/${PROJECT}`:
+        if (method === 'PATCH') Object.assign(cluster.project, body.config);
+        return { metadata: { config: cluster.project } };
     }
     throw new Refusal(404, 'Not found');
   }

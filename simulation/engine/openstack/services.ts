@@ -192,12 +192,14 @@ function neutronOf(cloud: Cloud): Route[] {
       all: groups,
       isShownToAdmins: true,
       // Names are not unique: a second group of the name is another one.
-      create: ({ name }, { who }) => {
+      create: ({ name, description }, { who }) => {
         const id = cloud.id();
-        const group = { id, name: String(name), project_id: who.project, security_group_rules: [] };
+        const of = { name: String(name), description: String(description ?? '') };
+        const group = { id, ...of, project_id: who.project, security_group_rules: [] };
         groups.set(id, group);
         return group;
       },
+      remove: ({ id }) => groups.delete(id),
     }).routes,
     ['POST', 'security-group-rules', ({ body }) => addRule(cloud, body['security_group_rule'] as never)],
     ['GET', 'quotas/*/details.json', () => ({ quota: { port: NO_LIMIT, floatingip: NO_LIMIT } })],

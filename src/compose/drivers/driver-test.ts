@@ -171,6 +171,7 @@ function abilitiesOf({
   place,
   disown,
   volumes,
+  writer,
 }: PlatformDriver): DriverTest['abilities'] {
   const { stop, resume, restart, attachVolume, resizeVolume, keepsNotes, cloudInitBytes } = manifest;
   const fences = 'fences' in manifest && manifest.fences === true;
@@ -189,6 +190,7 @@ function abilitiesOf({
     copy_volume: volumes?.copy !== undefined,
     disown: disown !== undefined,
     fences,
+    writer_mark: writer !== undefined,
   };
   const names = (wanted: boolean) =>
     Object.entries(all).flatMap(([name, is]) => (is === wanted ? [name] : []));

@@ -18,10 +18,12 @@ import { SharedListing } from '../../orchestrator/platform/shared-listing.ts';
 import { Sightings } from '../../orchestrator/platform/sightings.ts';
 import { judgeMachines, judgeVolumes } from '../../orchestrator/platform/validate-listing.ts';
 import { PlatformVolumeUsage } from '../../orchestrator/platform/volume-usage.ts';
+import { WriterMark } from '../../orchestrator/platform/writer-mark.ts';
 import { Reconciler } from '../../orchestrator/queue/reconciler.ts';
 import { adoptAsNew, releaseMachine } from '../../orchestrator/reconciliation/adopt-machine.ts';
 import { Reconciliation } from '../../orchestrator/reconciliation/reconciliation.ts';
 import { recordingRowless } from '../../orchestrator/reconciliation/record-rowless.ts';
+import { restoredFrom } from '../../orchestrator/reconciliation/restore-marks.ts';
 import type { OrphanOutcome } from '../../orchestrator/reconciliation/rowless.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -140,10 +142,15 @@ export function composeWork(
 ): PlatformWork {
   const base = { ...deps, ...state, driver, platform, otherPlatforms };
   const expected = new ExpectedMachines(deps.store, platform);
+  const writer = new WriterMark({
+    ...base,
+    by: `process ${process.pid} of ${deps.alarms.server}`,
+    isRestored: async () => (await restoredFrom(base)) !== null,
+  });
   const judge = recordingRowless(
     base,
     'instance',
-    judgeMachines(base, expected),
+    writer.guard(judgeMachines(base, expected)),
     (ref) => expected.get(ref) !== undefined,
   );
   const machines = new SharedListing(base, () => driver.list(), judge);
@@ -155,7 +162,7 @@ export function composeWork(
     new SharedListing(
       base,
       () => volumeDriver.list(),
-      recordingRowless(base, 'volume', judgeVolumes(base)),
+      recordingRowless(base, 'volume', writer.guard(judgeVolumes(base))),
       showsMachines,
     );
   const stopping = new AbortController();
@@ -172,6 +179,7 @@ export function composeWork(
     platform,
     start: () => reconciliation.start(),
     actOnOrphan: async (action, ref) => {
+      if (state.health.isTaken) return 'unknown';
       const found = await confirmMachine(context, { ownerRef: ref, host: null });
       if (found.answer !== 'observed') return found.answer;
       return action === 'adopt' ? adoptAsNew(context, found.value) : releaseMachine(context, found.value);

@@ -91,6 +91,12 @@ export function createPlatform(
       disown: (ref: OwnerRef, cookie: string | null, call?: Call) =>
         step(async () => fromStep(await client.change('disown', { ref, cookie }, call), same)),
     }),
+    ...(capabilities.writer_mark && {
+      writer: {
+        read: async (key: string) => (await client.ask('writer.read', { key })).texts,
+        write: async (key: string, text: string) => void (await client.ask('writer.write', { key, text })),
+      },
+    }),
     ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(client, capabilities) }),
     ...(capabilities.inventory && {
       inventory: (avoidHosts?: readonly string[]) =>

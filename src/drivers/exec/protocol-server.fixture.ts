@@ -51,6 +51,7 @@ export function answersOf(
               copy_volume: volumes.copy !== undefined,
               disown: driver.disown !== undefined,
               fences: true,
+              writer_mark: manifest.marksWriter === true,
             }),
           },
         };
@@ -74,6 +75,11 @@ export function answersOf(
         return toWire(await driver.destroy(ref, cookie, order, call));
       case 'disown':
         return toWire(await driver.disown?.(ref, cookie, call));
+      case 'writer.read':
+        return { texts: await driver.writer?.read(String(request['key'])) };
+      case 'writer.write':
+        await driver.writer?.write(String(request['key']), String(request['text']));
+        return null;
       case 'volumes.get':
         return toWire(await volumes.get(ref));
       case 'volumes.list':

@@ -39,6 +39,7 @@ export function toManifest({ name, capabilities }: Info, timeoutMs: number): Dri
     keepsNotes: capabilities.keeps_notes,
     cloudInitBytes: capabilities.cloud_init_bytes,
     fences: capabilities.fences,
+    marksWriter: capabilities.writer_mark,
   };
 }
 

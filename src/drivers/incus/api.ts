@@ -247,6 +247,17 @@ export class IncusApi {
     }
   }
 
+  /** @throws also if the project does not exist */
+  async projectConfig(): Promise<Readonly<Record<string, string>>> {
+    const { metadata } = await this.client.get(`/1.0/projects/${this.client.project}`);
+    return z.object({ config: configSchema }).parse(metadata).config;
+  }
+
+  /** Changes these keys of the project; '' removes one. */
+  async setProjectConfig(config: Record<string, string>): Promise<void> {
+    await this.client.send('PATCH', `/1.0/projects/${this.client.project}`, { body: { config } });
+  }
+
   /** An image by alias or fingerprint. Undefined if it does not exist. */
   async image(name: string): Promise<unknown> {
     const alias = await this.#read(

@@ -36,6 +36,8 @@ const ON_ITS_WAY_MS = 5_000;
 /** Limit of cloud-init. Incus stores it with the instance, in a database that is replicated to every member. */
 const MAX_CLOUD_INIT_BYTES = 512 * 1024;
 const MAX_CONSOLE_BYTES = 16 * 1024;
+/** The mark of the writer is a key of the project. */
+const WRITER = 'user.berth.writer.';
 
 export function openIncus(
   options: IncusConfig,
@@ -79,6 +81,10 @@ export function driverOf(platform: Platform): IncusDriver {
       destroy: (ref, cookie, order, call) =>
         change(call, (within) => destroyVolume(within, ref, cookie, order)),
     },
+    writer: {
+      read: async (key) => [(await platform.api.projectConfig())[`${WRITER}${key}`] ?? ''],
+      write: (key, text) => platform.api.setProjectConfig({ [`${WRITER}${key}`]: text }),
+    },
     inventory: (avoidHosts) => orUnknown(() => readInventory(platform, avoidHosts)),
     async consoleTail(ref) {
       const log = Buffer.from(await readConsole(platform, ref));
@@ -98,6 +104,7 @@ export function manifestOf({ volume_content: content }: Pick<IncusConfig, 'volum
     createVisibleWithinMs: ON_ITS_WAY_MS,
     keepsNotes: true,
     volumeUsage: true,
+    marksWriter: true,
     cloudInitBytes: MAX_CLOUD_INIT_BYTES,
   };
 }

@@ -22,9 +22,10 @@ export interface FaultyDriver extends PlatformDriver {
 export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Clock): FaultyDriver {
   const injector = new FaultInjector(plan, clock);
   const { volumes } = driver;
-  const { inventory, consoleTail, place, disown } = driver;
+  const { inventory, consoleTail, place, disown, writer } = driver;
   return {
     manifest: driver.manifest,
+    ...(writer !== undefined && { writer }),
     calls: injector.calls,
     get: (ref) => injector.carry('get', ref, () => driver.get(ref)),
     list: () => injector.carry('list', undefined, () => driver.list()),

@@ -50,6 +50,7 @@ export class MemoryHost implements Member {
   readonly fences = new Map<string, number>();
   /** Lines that its shell answers to `facts`. */
   facts: readonly string[] = ['clock\t1', 'state\twritable'];
+  readonly writers = new Map<string, string>();
   isAway = false;
   /** The domains that libvirt does not answer about. */
   readonly silent = new Set<string>();
@@ -350,6 +351,12 @@ const shellWithout = (host: MemoryHost): HostShell => ({
     }
     if (command === 'processes')
       return { status: 0, stdout: host.alive.has(paths[0] ?? '') ? 'process\t7\n' : '', stderr: '' };
+    if (command === 'writer') {
+      if (host.isAway) throw new VirshError('unreachable', `${host.name} is away`);
+      const [key = '', text] = paths;
+      if (text !== undefined) host.writers.set(key, text);
+      return { status: 0, stdout: `writer\t${host.writers.get(key) ?? ''}\n`, stderr: '' };
+    }
     const there = paths.filter((path) => host.files.has(path.slice(FOLDER.length + 1)));
     const found = there.map((path) => `exists\t${path}`);
     const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);

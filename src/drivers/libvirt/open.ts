@@ -19,6 +19,7 @@ import { filesOf, readEnd } from './pool.ts';
 import { restartMachine, startMachine, stopMachine } from './power.ts';
 import { VolumeReader } from './volume-reader.ts';
 import { volumesOf } from './volumes.ts';
+import { writerOf } from './writer.ts';
 
 const CONSOLE_BYTES = 16 * 1024;
 /** The limit that the NoCloud disk is designed for; cloud-init itself accepts more. */
@@ -42,6 +43,7 @@ export const manifest: DriverManifest = {
   keepsNotes: true,
   volumeUsage: true,
   fences: true,
+  marksWriter: true,
   cloudInitBytes: CLOUD_INIT_BYTES,
 };
 
@@ -69,6 +71,7 @@ export function driverOf(given: Omit<Platform, 'volumes'>): PlatformDriver {
       machine(ref, cookie, call, (within) => destroyMachine(within, ref, cookie, order)),
     disown: (ref, cookie, call) => machine(ref, cookie, call, (within) => disownMachine(within, ref, cookie)),
     volumes: volumesOf(platform),
+    writer: writerOf(platform),
     inventory: (avoidHosts) => readInventory(platform, avoidHosts),
     async consoleTail(ref) {
       const search = await fleet.find(ref);

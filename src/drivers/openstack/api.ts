@@ -90,6 +90,7 @@ export interface Zone {
 export interface Named {
   id: string;
   name: string;
+  description?: string;
   project_id: string;
   shared?: boolean;
   'router:external'?: boolean;

@@ -20,6 +20,7 @@ import {
   listVolumes,
   resizeVolume,
 } from './volumes.ts';
+import { writerOf } from './writer.ts';
 
 /** A request whose answer is lost may still reach the service through its proxies. */
 const ON_ITS_WAY_MS = 30_000;
@@ -62,6 +63,7 @@ export function openOpenStack(
       destroy: (ref, cookie, order, call) =>
         change(call, (within) => destroyVolume(within, ref, cookie, order)),
     },
+    writer: writerOf(platform.api),
     inventory: (avoidHosts) => orUnknown(() => readInventory(platform, avoidHosts)),
     async consoleTail(ref) {
       const log = Buffer.from(await readConsole(platform, ref, CONSOLE_LINES));
@@ -80,5 +82,6 @@ export const manifest: DriverManifest = {
   resizeVolume: 'detached',
   createVisibleWithinMs: ON_ITS_WAY_MS,
   keepsNotes: true,
+  marksWriter: true,
   cloudInitBytes: MAX_CLOUD_INIT_BYTES,
 };

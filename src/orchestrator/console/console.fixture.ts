@@ -23,12 +23,12 @@ import { pages } from './pages/pages.ts';
 
 const up: PlatformState = {
   driver: { manifest: { name: 'libvirt' } },
-  health: { isUp: true, isSuspect: false },
+  health: { isUp: true, isSuspect: false, isTaken: false },
   losses: { held: 0 },
 };
 const down: PlatformState = {
   driver: { manifest: { name: 'incus' } },
-  health: { isUp: false, isSuspect: false },
+  health: { isUp: false, isSuspect: false, isTaken: false },
   losses: { held: 0 },
 };
 

@@ -4,7 +4,7 @@ import type { OperationDeps } from '../operate/operations.ts';
 /** The state of one platform in this process. */
 export interface PlatformState {
   driver: { manifest: { name: string } };
-  health: { isUp: boolean; isSuspect: boolean };
+  health: { isUp: boolean; isSuspect: boolean; isTaken: boolean };
   losses: { held: number };
 }
 

@@ -3,7 +3,7 @@ import { DEFAULT_PLATFORM } from './platform-resource.ts';
 /**
  * Timestamps stored for a platform: the start of its outage, since when too many of its volumes are missing, until when
  * the operator accepts losses beyond the cap, when the backup was taken that this database was restored from, and the
- * latest creation time of a pruned instance or volume.
+ * latest creation time of a pruned instance or volume. `writer_epoch` is a number instead: see writer-mark.ts.
  */
 export type PlatformMark =
   | 'platform_down_since'
@@ -13,7 +13,8 @@ export type PlatformMark =
   | 'losses_accepted_until'
   | 'restored_from'
   | 'instances_pruned_until'
-  | 'volumes_pruned_until';
+  | 'volumes_pruned_until'
+  | 'writer_epoch';
 /** The name of a mark. Marks of the platform `default` do not contain the platform. See {@link markOf}. */
 export type MarkName =
   | PlatformMark

@@ -275,6 +275,8 @@ export interface DriverManifest {
   volumeUsage?: boolean;
   /** Whether the host or the engine refuses a command of an earlier claim. The default is false. */
   fences?: boolean;
+  /** Whether the platform keeps the mark of the server that writes to it. The default is false. */
+  marksWriter?: boolean;
   /** The largest user data of a machine in bytes, as `cloud-init/render.ts` writes it. 0 means no cloud-init. */
   cloudInitBytes: number;
 }
@@ -352,6 +354,18 @@ export interface VolumeDriver {
 }
 
 /**
+ * Short texts that the platform itself keeps, by key: one for each installation. They show a server that another one,
+ * with a copy of its database, writes to the platform. A key is at most 100 characters of [a-z0-9-], a text at most
+ * 200 characters.
+ */
+export interface WriterMarks {
+  /** The text of the platform, or of each host that answers. '' or nothing if there is none. Rejects if none answers. */
+  read(key: string): Promise<readonly string[]>;
+  /** Replaces the text, on each host that answers; '' removes it. Rejects if none answers, or if it is not stored. */
+  write(key: string, text: string): Promise<void>;
+}
+
+/**
  * Translates and classifies; makes no decisions. The core owns the journal, retries, deadlines, capacity and the SSH
  * probe. A call may reject: the core treats that as `unknown_outcome`. `call` is absent when a person tries the driver.
  */
@@ -385,6 +399,8 @@ export interface PlatformDriver {
    */
   disown?(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
+  /** Present if and only if the manifest says `marksWriter`. */
+  readonly writer?: WriterMarks;
   /**
    * Free capacity as the platform counts it, without hosts that are down or cordoned and broken devices. Without this
    * method, only the catalog's units limit sales. An offer that the answer does not name is not limited by it. Hosts in

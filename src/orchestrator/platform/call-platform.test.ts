@@ -3,7 +3,7 @@ import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
-import { callStep, LeaseEnding, observe, prove } from './call-platform.ts';
+import { callStep, NotCalled, observe, prove } from './call-platform.ts';
 
 function caller() {
   const clock = new VirtualClock(0);
@@ -127,7 +127,7 @@ describe('a lease that ends before a call would', () => {
       made++;
       return { outcome: 'done', value: null };
     });
-    if (calls === 0) await expect(calling).rejects.toThrow(LeaseEnding);
+    if (calls === 0) await expect(calling).rejects.toThrow(NotCalled);
     else await calling;
     expect(made).toBe(calls);
   });
@@ -137,14 +137,14 @@ describe('a lease that ends before a call would', () => {
     const until = context.clock.now() + 60_000;
     await context.clock.advance(61_000);
     const done = { outcome: 'done', value: null } as const;
-    await expect(call(context, done, until)).rejects.toThrow(LeaseEnding);
+    await expect(call(context, done, until)).rejects.toThrow(NotCalled);
   });
 
   it('also stops a holder whose clock is behind the others', async () => {
     const context = caller();
     Object.assign(context.clock, { offsetMs: () => -60_000 });
     const done = { outcome: 'done', value: null } as const;
-    await expect(call(context, done, context.clock.now() + 60_000)).rejects.toThrow(LeaseEnding);
+    await expect(call(context, done, context.clock.now() + 60_000)).rejects.toThrow(NotCalled);
   });
 });
 

@@ -34,7 +34,7 @@ interface Waiting {
 export type Failpoint = (name: string) => void;
 
 type Caller = Waiting &
-  LeaseKeeping & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused'> };
+  LeaseKeeping & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused' | 'isTaken'> };
 
 /** The longest pause that a platform may request. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
@@ -42,9 +42,9 @@ const DEFAULT_PAUSE_MS = 1_000;
 /** The last moment of a `Date`, in milliseconds since the epoch. */
 const LAST_DATE_MS = 8_640_000_000_000_000;
 
-/** The lease could expire during one more call. Its holder sends and writes nothing. */
-export class LeaseEnding extends Error {
-  override readonly name = 'LeaseEnding';
+/** The step may not call the platform now. It has sent and written nothing, and is claimed again. */
+export class NotCalled extends Error {
+  override readonly name = 'NotCalled';
 }
 
 /**
@@ -52,7 +52,8 @@ export class LeaseEnding extends Error {
  * so no second call for the resource starts meanwhile. A rejection means an unknown outcome. Refused credentials are
  * reported to the platform's health.
  *
- * @throws {LeaseEnding} if the call could outlast the lease; another holder could then make a call at the same time
+ * @throws {NotCalled} if the call could outlast the lease: another holder could then make a call at the same time. Also
+ *   if a server of another database writes to the platform
  * @throws {CallUnderWay} if the lease was lost during the call, or this process stops first
  */
 export async function callStep<T>(
@@ -67,7 +68,8 @@ export async function callStep<T>(
   // If the local clock is behind, the lease expires earlier than it shows.
   const behindMs = Math.max(0, 0 - (clock.offsetMs?.() ?? 0));
   if (sentAt + behindMs + options.callTimeoutMs + renewalReserveMs(options.leaseMs) > lease.until)
-    throw new LeaseEnding(`the lease ends before a ${kind} would`);
+    throw new NotCalled(`the lease ends before a ${kind} would`);
+  if (health.isTaken) throw new NotCalled('a server of another database writes to the platform');
   const controller = new AbortController();
   const limits = {
     deadline: sentAt + options.callTimeoutMs,
@@ -284,7 +286,7 @@ function noteCall(
 type Answered<Read> = { value: Read } | { problem: string };
 
 /** Waits for an answer until the call timeout. Never rejects, even if `read` throws. */
-async function answerInTime<T, Read>(
+export async function answerInTime<T, Read>(
   context: Waiting,
   call: () => Promise<T>,
   read: (answer: T) => Read | Promise<Read>,

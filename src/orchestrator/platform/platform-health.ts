@@ -6,10 +6,10 @@ import type { Store } from '../model/store.ts';
 
 /**
  * `down`: the platform does not answer or refuses Berth's credentials. `suspect`: it answers, but too many machines are
- * missing from its listing.
+ * missing from its listing. `taken`: a server with another copy of this database writes to it.
  */
 export interface PlatformProblem {
-  kind: 'down' | 'suspect';
+  kind: 'down' | 'suspect' | 'taken';
   problem: string;
 }
 
@@ -18,7 +18,12 @@ const texts: Record<PlatformProblem['kind'], string> = {
   suspect:
     'too many machines are missing from the platform: nothing is sold and no state is changed until it lists them again. ' +
     'Check that its key and project are still correct; if the machines are really lost, run `berth losses accept`',
+  taken:
+    'another server has written to this platform with another copy of this database: this server sells nothing, changes nothing ' +
+    'and ends nothing there. Stop one of the two. If this database is to be used on, stop its servers, run `berth restore --in-place` and ' +
+    'start them again',
 };
+const KINDS = ['down', 'suspect', 'taken'] as const;
 
 interface Deps {
   store: Store;
@@ -63,6 +68,11 @@ export class PlatformHealth {
     return this.#trustedSince;
   }
 
+  /** Whether a server with another copy of the database writes to the platform. Then nothing may be changed. */
+  get isTaken(): boolean {
+    return this.#current?.kind === 'taken';
+  }
+
   /** Calls `listener` whenever the platform becomes trusted. Returns the function that unsubscribes. */
   onRecovery(listener: (recovery: { isOutage: boolean }) => void): () => void {
     this.#listeners.add(listener);
@@ -101,7 +111,7 @@ export class PlatformHealth {
     await this.#endOutage();
     if (this.#current === undefined) return;
     const isOutage = this.#isOutage;
-    for (const kind of ['platform_down', 'platform_suspect'] as const) this.#end(kind);
+    this.#endOthers();
     if (isOutage) {
       this.#trustedSince = this.#deps.clock.now();
       this.#deps.log.info({}, 'the platform can be trusted again');
@@ -115,7 +125,7 @@ export class PlatformHealth {
   #enter(found: PlatformProblem): void {
     const { alarms, log, platform } = this.#deps;
     const { kind, problem } = found;
-    this.#end(kind === 'down' ? 'platform_suspect' : 'platform_down');
+    this.#endOthers(kind);
     alarms.raise(
       {
         kind: `platform_${kind}`,
@@ -131,8 +141,9 @@ export class PlatformHealth {
     this.#current = found;
   }
 
-  #end(kind: 'platform_down' | 'platform_suspect'): void {
-    this.#deps.alarms.end({ kind, subject: this.#deps.platform });
+  #endOthers(kind?: PlatformProblem['kind']): void {
+    for (const other of KINDS)
+      if (other !== kind) this.#deps.alarms.end({ kind: `platform_${other}`, subject: this.#deps.platform });
   }
 
   /** Stores the start of the outage, unless another process has already stored it. */

@@ -34,6 +34,8 @@ export class Sightings {
    * orphan.
    */
   isRestored = false;
+  /** Whether a server of another database writes to the platform: it issues ids that have no row here. */
+  isTaken = false;
   /** Whether a listing showed machines without a row that are not recorded yet. */
   areUnrecorded = false;
 
@@ -186,13 +188,14 @@ export class Sightings {
    */
   isAbsenceProved(kind: ResourceKind): boolean {
     const { clock, options } = this.#deps;
+    if (this.isTaken) return false;
     const isDoubtOver = clock.now() - this.#startedAt >= options.restoreDoubtMs;
     return this.isCompared(kind) || (!this.isRestored && isDoubtOver);
   }
 
   /** Whether the rows include every instance that a client may know. */
   get isListComplete(): boolean {
-    return !this.isRestored || this.isCompared('instance');
+    return !this.isTaken && (!this.isRestored || this.isCompared('instance'));
   }
 }
 

@@ -5,7 +5,7 @@ import { instanceLogNames, volumeLogNames } from '../model/records.ts';
 import { rowOf } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
-import { LeaseEnding } from '../platform/call-platform.ts';
+import { NotCalled } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { CallUnderWay } from '../platform/keep-lease.ts';
 import { CLOCK_SKEW_ALARM } from '../platform/options.ts';
@@ -102,11 +102,10 @@ export class Reconciler {
     if (error instanceof CallUnderWay)
       return log.warn(fields, 'a call to the platform outlasted its step; its lease expires by itself');
     // Nothing was sent. The next claim gets its own full lease.
-    const isLate = error instanceof LeaseEnding;
-    if (isLate)
-      log.warn(fields, 'a step was too late to call the platform within its lease; it will be claimed again');
+    const isNotCalled = error instanceof NotCalled;
+    if (isNotCalled) log.warn(fields, 'a step could not call the platform now; it will be claimed again');
     else log.error(fields, 'a step failed with an error');
-    if (!isLate && keepsFailing(this.#context, lease))
+    if (!isNotCalled && keepsFailing(this.#context, lease))
       raiseFailing(this.#context, lease, names, error instanceof Error ? error.message : String(error));
     const notBefore = clock.now() + pauseMs(this.#context, lease);
     const again = { cookie: lease.cookie, notBefore, lastError: 'the step failed with an error' };

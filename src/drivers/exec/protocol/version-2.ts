@@ -30,6 +30,13 @@ const order = z
   )
   .meta({ id: 'DestroyOrder' });
 const step = { ref, fence };
+const writerKey = z
+  .string()
+  .max(100)
+  .describe(
+    'One for each Berth on this platform; [a-z0-9-]. Keep its text on the platform, not beside the driver.',
+  );
+const writerText = z.string().max(200);
 
 export const requests = {
   ...one.requests,
@@ -47,6 +54,13 @@ export const requests = {
   destroy: one.requests.destroy.extend({ ...step, order }),
   disown: one.requests.destroy.extend({ ...step, method: z.literal('disown') }),
   console: one.requests.console.extend({ ref }),
+  'writer.read': z.object({ ...one.common, method: z.literal('writer.read'), key: writerKey }),
+  'writer.write': z.object({
+    ...one.common,
+    method: z.literal('writer.write'),
+    key: writerKey,
+    text: writerText.describe('Replaces the text of the key; an empty text removes it.'),
+  }),
   'volumes.get': one.requests['volumes.get'].extend({ ref }),
   'volumes.place': z.object({
     ...one.common,
@@ -91,6 +105,10 @@ export const capabilities = one.capabilities.extend({
     .boolean()
     .default(false)
     .describe('Whether the driver compares `fence` where the change happens.'),
+  writer_mark: z
+    .boolean()
+    .default(false)
+    .describe('Whether the driver implements `writer.read` and `writer.write`.'),
 });
 
 const info = one.info.extend({ capabilities }).meta({ id: 'Info' });
@@ -173,6 +191,15 @@ export const results = {
   restart: machineStep,
   destroy: nothing,
   disown: nothing,
+  'writer.read': z.object({
+    texts: z
+      .array(writerText)
+      .max(10_000)
+      .describe(
+        'The text of the key, as it was written: of each host that answers, if each has its own. Empty: none.',
+      ),
+  }),
+  'writer.write': z.null(),
   'volumes.get': one.presenceOf(volume, { hosts }),
   'volumes.list': one.listingOf(volume, listedBeside),
   'volumes.place': placing,

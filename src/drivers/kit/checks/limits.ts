@@ -8,7 +8,31 @@ const SETTLES_WITHIN_MS = 30_000;
 /** How long the platform is watched after a cancelled call has settled, in milliseconds. */
 const WATCHED_MS = 5_000;
 
+/** As long as the mark of a server, with what a shell or a parser may change. */
+const MARK = `{"epoch":18014398509481984,"by":"process 7 of ${'h'.repeat(60)}","at":"$(id) 'it' \\"a  b\\" é"}`;
+
 export const limitChecks: readonly DriverCheck[] = [
+  {
+    id: 'writer-mark',
+    title: 'keeps the mark of the writer on the platform, or declares that it cannot',
+    why: 'A second server with a copy of the database reads it: without it, both change the same machines.',
+    async run({ driver: { writer }, manifest, context }) {
+      same('whether it keeps the mark', writer !== undefined, manifest.marksWriter === true);
+      if (writer === undefined) return;
+      const key = `${context.prefix ?? 'suite'}-0f1e-default`;
+      const kept = async (by = writer): Promise<string[]> => [...new Set(await by.read(key))].filter(Boolean);
+      same('the mark before the first', await kept(), []);
+      await writer.write(key, 'an earlier one');
+      await writer.write(key, MARK);
+      await writer.write(`${key}-b`, 'of another Berth');
+      same('the mark', await kept(), [MARK]);
+      const reopened = await context.reopen?.();
+      if (reopened !== undefined) same('the mark, for another process', await kept(reopened.writer), [MARK]);
+      await reopened?.close();
+      for (const one of [key, `${key}-b`]) await writer.write(one, '');
+      same('the mark after its removal', await kept(), []);
+    },
+  },
   {
     id: 'deadline',
     title: 'starts nothing for a call whose deadline has passed',

@@ -221,6 +221,19 @@ export const machineDefects: Record<string, [defect: string, breaks: Break][]> =
       }),
     ],
   ],
+  'writer-mark': [
+    [
+      'keeps no mark and says that it does',
+      () => ({ writer: { read: async () => [''], write: async () => {} } }),
+    ],
+    [
+      'has one mark for all',
+      ({ writer }) =>
+        writer === undefined
+          ? {}
+          : { writer: { read: () => writer.read('k'), write: (_key, text) => writer.write('k', text) } },
+    ],
+  ],
   capacity: [
     [
       'calls a full platform an internal error',

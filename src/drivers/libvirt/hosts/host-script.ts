@@ -15,6 +15,7 @@ import { FENCE } from './guard.ts';
  * - `gpus`: each PCI function in a GPU's slot or group or on its bus, and the marks.
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
  * - `processes UUID`: the QEMU processes of the domain, also those that libvirt does not know any more.
+ * - `writer KEY [TEXT]`: the mark of the writer, after TEXT has replaced it; an empty TEXT removes it.
  * - `probe`: whether QEMU on KVM finishes a guest that counts to 100 million.
  * - `fenced RESOURCE FENCE COMMAND …`: runs another command; exits with 80 if a higher fence was seen for the
  *   resource.
@@ -191,6 +192,14 @@ case $command in
     done
     exit 0 ;;
   probe) probe "$1" ;;
+  writer)
+    file=$state/writers/$1
+    if [ $# -gt 1 ]; then
+      mkdir -p "$state/writers" && printf '%s\n' "$2" > "$file.$$" && mv "$file.$$" "$file" || exit 1
+      [ -n "$2" ] || rm -f "$file"
+    fi
+    first "$file"
+    say writer "$value" ;;
   mark)
     lock
     first "$state/gpus/$1"

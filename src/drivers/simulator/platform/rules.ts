@@ -88,6 +88,7 @@ export function manifestOf(
     volumeUsage: true,
     cloudInitBytes: CLOUD_INIT_BYTES,
     fences: true,
+    marksWriter: true,
   };
 }
 

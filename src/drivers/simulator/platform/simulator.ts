@@ -66,6 +66,7 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
       if (isOfVolume) return runtime.whenOpen(begin);
       return ref === undefined ? runtime.settleAll().then(begin) : runtime.call(ref, begin);
     }),
+    writer: state.writer,
     inspect: async () => {
       await runtime.settleAll();
       return { capacity: options.capacity, ...truthOf(platform), units: state.units.all() };

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import type { WriterMarks } from '../../../orchestrator/model/platform-driver.ts';
 import type { Stored } from '../../../platform-model/platform.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Storage } from '../../../platform-model/rules.ts';
@@ -6,6 +7,11 @@ import type { Clock, Timer } from '../../../ports/clock.ts';
 import { rootDisk, type SimulatedMachine, type StoredFile, volumeDisk } from './records.ts';
 import { takeStateLock } from './state-file.ts';
 import { UnitHistory } from './unit-history.ts';
+
+interface WriterRecord {
+  key: string;
+  text: string;
+}
 
 /** Time after a machine's end until its data is removed from the journal. */
 const TRUNCATE_AFTER_MS = 10_000;
@@ -27,6 +33,10 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   #truncation: Timer | undefined;
   #isClosed = false;
   readonly units: UnitHistory;
+  readonly writer: WriterMarks = {
+    read: async (key) => [this.#all<WriterRecord>('writer').find((one) => one.key === key)?.text ?? ''],
+    write: async (key, text) => this.#write('writer', key, { key, text } satisfies WriterRecord),
+  };
 
   /**
    * `image`: initial content of a state in memory, from {@link image}.

@@ -66,6 +66,10 @@ export function connectSimulator(
     restart: (ref, id, cookie, call) => order(() => send('restart', [ref, id, cookie], call)),
     destroy: (ref, cookie, given, call) => order(() => send('destroy', [ref, cookie, given], call)),
     disown: (ref, cookie, call) => order(() => send('disown', [ref, cookie], call)),
+    writer: {
+      read: (key) => ask('writer.read', key),
+      write: async (key, text) => void (await ask('writer.write', key, text)),
+    },
     volumes: {
       get: (ref) => orUnknown(() => ask('volumes.get', ref)),
       list: () => orUnknown(() => ask('volumes.list')),

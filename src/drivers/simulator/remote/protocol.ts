@@ -185,6 +185,8 @@ export const calls = {
   restart: { arguments: z.tuple([ref, z.string(), cookie]), answer: stepOf(machine) },
   destroy: { arguments: z.tuple([ref, cookie, order]), answer: stepOf(empty) },
   disown: { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
+  'writer.read': { arguments: z.tuple([z.string()]), answer: z.array(z.string()) },
+  'writer.write': { arguments: z.tuple([z.string(), z.string()]), answer: z.object({}) },
   'volumes.get': { arguments: z.tuple([ref]), answer: presenceOf(volume) },
   'volumes.list': { arguments: z.tuple([]), answer: listingOf(volume) },
   'volumes.usage': { arguments: z.tuple([]), answer: listingOf(z.object({ ref, usedBytes: z.number() })) },

@@ -89,10 +89,11 @@ type Handlers = { [Name in CallName]: (...given: CallArguments<Name>) => Promise
 
 function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
   const volumes = volumesOf(driver);
-  const { disown, inventory } = driver;
+  const { disown, inventory, writer } = driver;
   const { usage } = volumes;
   if (usage === undefined) throw new TypeError('the simulator knows how much of its volumes is used');
   if (disown === undefined) throw new TypeError('the simulator takes its mark off');
+  if (writer === undefined) throw new TypeError('the simulator keeps the mark of its writer');
   if (inventory === undefined) throw new TypeError('the simulator counts its units');
   return {
     get: (ref) => driver.get(ref),
@@ -104,6 +105,11 @@ function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
     restart: (ref, id, cookie) => driver.restart(ref, id, cookie, limits),
     destroy: (ref, cookie, order) => driver.destroy(ref, cookie, order, limits),
     disown: (ref, cookie) => disown.call(driver, ref, cookie, limits),
+    'writer.read': async (key) => [...(await writer.read(key))],
+    'writer.write': async (key, text) => {
+      await writer.write(key, text);
+      return {};
+    },
     'volumes.get': (ref) => volumes.get(ref),
     'volumes.list': () => volumes.list(),
     'volumes.usage': () => usage.call(volumes),

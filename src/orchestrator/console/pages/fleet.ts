@@ -67,6 +67,7 @@ async function readPlatforms({ states, store: { read } }: ConsoleDeps) {
       driver: driver.manifest.name,
       isUp: health.isUp,
       isSuspect: health.isSuspect,
+      isTaken: health.isTaken,
       held: losses.held,
       downSince: await read.marks.get(markOf(name, 'platform_down_since')),
     })),
@@ -138,13 +139,19 @@ function platformList(platforms: Platforms, now: number): Html {
 }
 
 function platformState(
-  { isUp, isSuspect, downSince, held }: Pick<Platforms[number], 'isUp' | 'isSuspect' | 'downSince' | 'held'>,
+  {
+    isUp,
+    isSuspect,
+    isTaken,
+    downSince,
+    held,
+  }: Pick<Platforms[number], 'isUp' | 'isSuspect' | 'isTaken' | 'downSince' | 'held'>,
   now: number,
 ): Html {
   const since = downSince === null ? '' : html` <span class="soft">for ${span(now - downSince)}</span>`;
   const state = isUp
     ? badge('answers', 'good')
-    : html`${badge(isSuspect ? 'frozen: machines are missing' : 'frozen: does not answer', 'bad')}${since}`;
+    : html`${badge(`frozen: ${isTaken ? 'another writer' : isSuspect ? 'machines are missing' : 'does not answer'}`, 'bad')}${since}`;
   return held === 0 ? state : html`${state} ${badge(`${held} losses held`, 'bad')}`;
 }
 

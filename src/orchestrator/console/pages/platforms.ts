@@ -40,6 +40,7 @@ export const platformsPage: Page = async ({ store: { read }, platforms: configur
 const ABOUT_PLATFORMS = new Set([
   'platform_down',
   'platform_suspect',
+  'platform_taken',
   'volumes_suspect',
   'inventory_unknown',
   'host_unknown',

@@ -185,10 +185,10 @@ function assertAcceptable(
   isOnlyFrozen: boolean,
 ): string[] {
   const ofNamed = alarms.filter(({ platform }) => platform !== null && named.includes(platform));
-  const down = ofNamed.find(({ kind }) => kind === 'platform_down');
+  const down = ofNamed.find(({ kind }) => kind === 'platform_down' || kind === 'platform_taken');
   if (down !== undefined)
     throw new ActionRefused(
-      `The platform ${down.platform} does not answer, so the state of its machines is unknown, and no loss of it can be accepted: ${down.text}`,
+      `The state of the machines of ${down.platform} is unknown, and no loss of it can be accepted: ${down.text}`,
     );
   const about = ofNamed.filter(({ kind }) => ABOUT_LOSSES.has(kind));
   const calm = named.find((name) => about.every(({ platform }) => platform !== name));
