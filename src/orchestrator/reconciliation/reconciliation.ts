@@ -108,7 +108,7 @@ export class Reconciliation {
   }
 
   async #compare(machines: Listed<ObservedMachine> | null): Promise<void> {
-    if (machines === null || this.#isStopped || this.#context.health.isTaken) return;
+    if (machines === null || this.#isStopped || this.#context.sightings.isTaken) return;
     try {
       await this.#context.sightings.load();
       if (machines.isTrusted) await compareMachines(this.#context, this.#expected, machines);
