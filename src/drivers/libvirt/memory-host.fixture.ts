@@ -341,37 +341,46 @@ function disksOf(domain: XmlElement): { path: string }[] {
   });
 }
 
+const said = (stdout: string, status = 0) => ({ status, stdout, stderr: '' });
+
 /** A shell that answers with the host's facts and files. */
 const shellWithout = (host: MemoryHost): HostShell => ({
   name: host.name,
   run: async (_, [command, , , ...paths]) => {
-    if (command === 'domains') {
-      const names = [...host.domains.keys()].map((name) => `domain\t${name}\n`);
-      return { status: host.hasFolders ? 0 : 1, stdout: host.hasFolders ? names.join('') : '', stderr: '' };
+    switch (command) {
+      case 'domains': {
+        const names = [...host.domains.keys()].map((name) => `domain\t${name}\n`);
+        return host.hasFolders ? said(names.join('')) : said('', 1);
+      }
+      case 'processes':
+        return said(host.alive.has(paths[0] ?? '') ? 'process\t7\n' : '');
+      case 'writer':
+        return said(`writer\t${writerOf(host, paths)}\n`);
+      default:
+        return said(`${filesOf(host, command, paths).join('\n')}\n`);
     }
-    if (command === 'processes')
-      return { status: 0, stdout: host.alive.has(paths[0] ?? '') ? 'process\t7\n' : '', stderr: '' };
-    if (command === 'writer') {
-      if (host.isAway) throw new VirshError('unreachable', `${host.name} is away`);
-      const [key = '', text] = paths;
-      if (text !== undefined) host.writers.set(key, text);
-      return { status: 0, stdout: `writer\t${host.writers.get(key) ?? ''}\n`, stderr: '' };
-    }
-    const there = paths.filter((path) => host.files.has(path.slice(FOLDER.length + 1)));
-    const found = there.map((path) => `exists\t${path}`);
-    const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
-    const { mode, freeGb } = host.filesystem;
-    const filesystem = `filesystem\t${mode}\t/images\t${GIB}\t500\t${freeGb}`;
-    const at = found.map((line) => `${line}\t${mode}`);
-    const lines =
-      command === 'facts'
-        ? [...host.facts, filesystem]
-        : command === 'machines'
-          ? [...at, ...missing]
-          : found;
-    return { status: 0, stdout: `${lines.join('\n')}\n`, stderr: '' };
   },
 });
+
+function writerOf({ name, isAway, writers }: MemoryHost, [key = '', text]: string[]): string {
+  if (isAway) throw new VirshError('unreachable', `${name} is away`);
+  if (text !== undefined) writers.set(key, text);
+  return writers.get(key) ?? '';
+}
+
+function filesOf(
+  { files, facts, filesystem }: MemoryHost,
+  command: string | undefined,
+  paths: string[],
+): string[] {
+  const there = paths.filter((path) => files.has(path.slice(FOLDER.length + 1)));
+  const found = there.map((path) => `exists\t${path}`);
+  const { mode, freeGb } = filesystem;
+  if (command === 'facts') return [...facts, `filesystem\t${mode}\t/images\t${GIB}\t500\t${freeGb}`];
+  if (command !== 'machines') return found;
+  const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
+  return [...found.map((line) => `${line}\t${mode}`), ...missing];
+}
 
 /** Runs the host script on the test's own file system, which lacks some programs of a host. */
 const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell => ({

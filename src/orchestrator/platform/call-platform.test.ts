@@ -140,6 +140,12 @@ describe('a lease that ends before a call would', () => {
     await expect(call(context, done, until)).rejects.toThrow(NotCalled);
   });
 
+  it('stops a holder on a platform that another database has taken [no-call-while-taken]', async () => {
+    const context = caller();
+    Object.assign(context.health, { isTaken: true });
+    await expect(call(context, { outcome: 'done', value: null })).rejects.toThrow(NotCalled);
+  });
+
   it('also stops a holder whose clock is behind the others', async () => {
     const context = caller();
     Object.assign(context.clock, { offsetMs: () => -60_000 });

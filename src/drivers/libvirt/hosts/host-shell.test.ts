@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { runHostScript } from './host-facts.ts';
 import { type HostShell, openHostShell } from './host-shell.ts';
 import { openLogin } from './ssh-login.ts';
 import { useSsh } from './use-ssh.fixture.ts';
@@ -44,6 +48,22 @@ it('a host that OpenSSH cannot reach is unreachable', async () => {
     problem: 'unreachable',
     message: expect.stringContaining('No route'),
   });
+});
+
+it('the state folder keeps the marks of writers, by key', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'berth-state-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+  const shell = openShell({ name: 'kvm-1', uri: 'qemu:///system' });
+  const mark = async (...args: string[]) =>
+    (await runHostScript(shell, { stateDir }, ['writer', ...args])).lines[0]?.[1];
+  const text = `{"epoch":1,"by":"it's $(id) \\"a  b\\""}`;
+  expect([await mark('k'), await mark('k', text), await mark('k-b'), await mark('k')]).toEqual([
+    '',
+    text,
+    '',
+    text,
+  ]);
+  expect([await mark('k', ''), await mark('k')]).toEqual(['', '']);
 });
 
 it('a host that takes too long is unreachable', async () => {

@@ -4,9 +4,9 @@ import type { AlarmKind } from '../../model/alarm.ts';
 const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   platform_down: 'Fix the network, the credentials or the platform. Berth then continues by itself.',
   platform_suspect:
-    'Check that its key and project are still correct; accept the losses only if the machines are gone.',
+    'Check its key and project, and that no second server has a copy of the database; accept the losses only if the machines are gone.',
   platform_taken:
-    'Stop the server that it names, or this one. If this database is to be used on, run `berth restore --in-place` while its servers are stopped.',
+    'Stop one of the two servers for good. If this database is to be used on, stop both and run `berth restore --in-place`. Accept no losses and remove no orphans before.',
   volumes_suspect: 'Check that the storage pool is available. Meanwhile no volume counts as deleted.',
   inventory_unknown: 'Check the platform with `berth doctor`. After ten minutes it stops selling.',
   host_unknown: 'Put the host back into the configuration. Accept the losses only if it is gone for good.',
