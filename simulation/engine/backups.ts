@@ -54,9 +54,13 @@ export class Backups {
     journal.note('database', isRestore ? `is restored from ${ageS} s ago` : `lost the commits of ${ageS} s`);
     for (const replica of replicas) replica.end();
     await scheduler.settle();
+    const epoch = () => database.store.read.marks.get('writer_epoch');
+    const drawn = await epoch();
     await database.goBack(path);
     database.writer = null;
-    if (isRestore) await database.transact((tx) => tx.marks.put('restored_from', takenAt));
+    // Servers that do not find their last epoch stop, with an alarm that asks an operator for this.
+    if (isRestore || (await epoch()) !== drawn)
+      await database.transact((tx) => tx.marks.put('restored_from', takenAt));
     this.#copies.length = 0;
     await inspector.wentBack();
     for (const tenant of clients.tenants) tenant.forget();

@@ -42,7 +42,8 @@ type Deps = Pick<
  */
 export class WriterMark {
   readonly #deps: Deps;
-  #hasDrawn = false;
+  /** The epoch that this process drew. 0 before. */
+  #drawn = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -74,16 +75,21 @@ export class WriterMark {
     const last = found.value.reduce((one, other) => (other.epoch > one.epoch ? other : one), NONE);
     // Read after the mark: another server of this database stores its epoch here first.
     const epoch = await this.#own();
-    const isBehind = last.epoch > epoch && (this.#hasDrawn || !(await this.#deps.isRestored()));
+    const isBehind = last.epoch > epoch && (this.#drawn > 0 || !(await this.#deps.isRestored()));
     if (isBehind) return { kind: 'taken', problem: `it is ${nameOf(last)}` };
-    const own = this.#hasDrawn ? epoch : await this.#draw(last);
+    const own = this.#drawn > 0 ? epoch : await this.#draw(last);
     if (found.value.every((mark) => mark.epoch >= own)) return undefined;
     return this.#write(writer, own);
   }
 
   async #own(): Promise<number> {
     const { store, platform } = this.#deps;
-    return (await store.read.marks.get(markOf(platform, 'writer_epoch'))) ?? 0;
+    const mark = markOf(platform, 'writer_epoch');
+    const stored = (await store.read.marks.get(mark)) ?? 0;
+    if (stored >= this.#drawn) return stored;
+    // A failover of the database has lost it.
+    await store.transact(({ marks }) => marks.put(mark, this.#drawn));
+    return this.#drawn;
   }
 
   async #draw(last: Mark): Promise<number> {
@@ -96,7 +102,7 @@ export class WriterMark {
       await marks.put(mark, epoch);
       return epoch;
     });
-    this.#hasDrawn = true;
+    this.#drawn = drawn;
     if (last.epoch > 0)
       log.info(
         { last: nameOf(last) },
