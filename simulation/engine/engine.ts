@@ -92,6 +92,8 @@ export interface HandsOn {
   /** The machine with its disk. */
   remove(machine: Machine): boolean;
   powerOff(machine: Machine): boolean;
+  /** Its removal is accepted, and refused each time, until the function is called. */
+  protect?(machine: Machine): (() => void) | undefined;
   /** One of what else people do at this engine, and which; undefined: it could not be done. */
   meddle?(machine: Machine, chance: Chance): string | undefined;
 }

@@ -1,3 +1,4 @@
+import type { OwnerRef } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
@@ -26,6 +27,8 @@ export class People {
   readonly #observer: PeopleObserver;
   /** Brings back what was undefined. */
   readonly #toRestore = new Set<() => void>();
+  /** By attempt: ends the protection of its machine. */
+  readonly #protections = new Map<OwnerRef, () => void>();
   #count = 0;
 
   constructor(world: PeopleWorld, chance: Chance, rates: PeopleRates, observer: PeopleObserver) {
@@ -37,8 +40,10 @@ export class People {
 
   /** Draws what they do before the next command, and does it. */
   act(): void {
-    const canMeddle = this.#world.engine.hands.meddle !== undefined;
-    const deeds = (Object.keys(this.#rates) as Deed[]).filter((deed) => canMeddle || deed !== 'meddle');
+    const { hands } = this.#world.engine;
+    const can = (deed: Deed): boolean =>
+      (deed !== 'meddle' && deed !== 'protect') || hands[deed] !== undefined;
+    const deeds = (Object.keys(this.#rates) as Deed[]).filter(can);
     for (const deed of deeds) if (this.#chance.happens(this.#rates[deed])) this.#do(deed);
   }
 
@@ -73,6 +78,7 @@ export class People {
       clone: () => hands.clone(machine, name),
       remove: () => hands.remove(machine),
       powerOff: () => hands.powerOff(machine),
+      protect: () => this.#protect(machine),
     };
     this.#note(machine, deed, does[deed]());
   }
@@ -98,6 +104,31 @@ export class People {
     };
     this.#toRestore.add(bringBack);
     if (this.#chance.happens(0.7)) scheduler.after(this.#chance.between(5_000, 600_000), bringBack);
+  }
+
+  /** Some of these protections are ended later, and all others by {@link unprotect}. */
+  #protect(machine: Machine): boolean {
+    const { engine, scheduler } = this.#world;
+    const { ref } = machine;
+    const end = engine.hands.protect?.(machine);
+    if (ref === undefined || end === undefined) return false;
+    this.#protections.set(ref, end);
+    if (this.#chance.happens(0.5))
+      scheduler.after(this.#chance.between(60_000, 900_000), () => this.#endProtection(ref));
+    return true;
+  }
+
+  #endProtection(ref: OwnerRef): void {
+    this.#protections.get(ref)?.();
+    this.#protections.delete(ref);
+  }
+
+  isProtected(ref: OwnerRef): boolean {
+    return this.#protections.has(ref);
+  }
+
+  unprotect(): void {
+    for (const ref of this.#protections.keys()) this.#endProtection(ref);
   }
 
   /** Somebody has looked at the alarms: what was undefined is brought back. */

@@ -12,7 +12,7 @@ import {
 import { theEndedRead404 } from '../orchestrator/invariants/tombstones.ts';
 import { isOf } from './engine.ts';
 import { bytesAreFound } from './invariants/bytes.ts';
-import { rowsMatchEngine } from './invariants/rest.ts';
+import { refusalsAreTold, rowsMatchEngine } from './invariants/rest.ts';
 import { isAccountedFor } from './invariants/sightings.ts';
 import { nothingIsLeftOf } from './invariants/traces.ts';
 import type { EngineWorld } from './world.ts';
@@ -21,6 +21,8 @@ const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
 /** Longer than every backoff, wrong clock and grace period, beside the times for which the scenario keeps things. */
 const LONGEST_MS = 15 * MINUTE_MS;
+/** How long what is refused may be without an alarm. */
+const REFUSED_MS = 2 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 60_000;
@@ -29,6 +31,7 @@ const LONGEST_CLOSE_MS = 60_000;
 export async function quiesce(world: EngineWorld): Promise<void> {
   const { scheduler, inspector } = world;
   endFaults(world);
+  await checkRefusals(world);
   const calmSince = scheduler.now;
   const { heldFailuresS, lostClaimsHeldS, disksKeptS } = world.scenario;
   const keptMs = 1_000 * Math.max(heldFailuresS ?? 0, lostClaimsHeldS, disksKeptS);
@@ -61,6 +64,26 @@ function endFaults(world: EngineWorld): void {
   world.engine.clear();
   world.people.rest();
   world.healReplicas();
+}
+
+/** What is refused for two minutes is told, before people look. */
+async function checkRefusals({ scheduler, inspector, people, engine, database }: EngineWorld): Promise<void> {
+  const refused = () => {
+    const there = new Set(engine.machines().map(({ ref }) => ref));
+    return inspector.history
+      .instances()
+      .filter(
+        ({ status, ownerRef }) =>
+          status === 'DESTROYING' && people.isProtected(ownerRef) && there.has(ownerRef),
+      );
+  };
+  if (refused().length > 0) {
+    const since = scheduler.now;
+    await scheduler.runUntil(since + REFUSED_MS);
+    const old = refused().filter(({ updatedAt }) => updatedAt <= since);
+    refusalsAreTold(old, await database.store.read.alarms.list());
+  }
+  people.unprotect();
 }
 
 async function checkRest(world: EngineWorld): Promise<void> {

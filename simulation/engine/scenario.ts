@@ -12,6 +12,8 @@ export interface PeopleRates {
   clone: number;
   remove: number;
   powerOff: number;
+  /** A machine's removal is refused. */
+  protect: number;
   /** What only some engines know, such as a server that is rescued or shelved. */
   meddle: number;
   /** A host answers nothing for a while. */
@@ -73,6 +75,7 @@ export function drawScenario(chance: Chance): EngineScenario {
       powerOff: 0.01 * hands,
       silence: 0.02 * hands,
       meddle: 0.06 * hands,
+      protect: 0.02 * hands,
     },
     writes: 0.5,
     trouble: {

@@ -172,6 +172,17 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     }),
   },
   {
+    id: 'refusal-untold',
+    simulation: 'incus',
+    title: 'a removal that is refused is taken for one that goes on',
+    plant: wrapDrivers((driver) => ({
+      destroy: async (ref, cookie, ...rest) => {
+        const step = await driver.destroy(ref, cookie === 'waits' ? null : cookie, ...rest);
+        return step.outcome === 'failed' ? { outcome: 'pending', cookie: 'waits', pollAfterMs: 5_000 } : step;
+      },
+    })),
+  },
+  {
     id: 'port-left',
     simulation: 'openstack',
     title: 'a port is left when a machine is destroyed',

@@ -59,6 +59,8 @@ export interface Instance {
   movedFrom: Instance | undefined;
   /** A move has put this record in its place. */
   movedTo: Instance | undefined;
+  /** `security.protection.delete`. */
+  isProtected: boolean;
   /** What Incus does with it. */
   busy: string | undefined;
   /** The last change of its configuration. */

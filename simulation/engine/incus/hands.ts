@@ -54,6 +54,15 @@ export function handsOn(cluster: Cluster, api: InstanceApi): HandsOn {
         return true;
       }),
     remove: (machine) => byHand(machine, (instance) => instances.delete(instance.name)),
+    protect: ({ identity }) => {
+      // A move makes another record of it.
+      const set = (isProtected: boolean): void => {
+        for (const instance of instances.values())
+          if (instance.uuid === identity) instance.isProtected = isProtected;
+      };
+      set(true);
+      return () => set(false);
+    },
     powerOff: (machine) =>
       byHand(machine, (instance) => {
         if (!instance.isRunning) return false;

@@ -118,6 +118,7 @@ export class InstanceApi {
       isCopy: false,
       movedFrom: undefined,
       movedTo: undefined,
+      isProtected: false,
       busy: 'create',
       last: Promise.resolve(),
     };
@@ -272,6 +273,7 @@ export class InstanceApi {
     const resources = { instances: [pathOf(name)] };
     const operation = cluster.begin('Deleting instance', instance.member, resources, (isStill) =>
       this.occupied(instance, 'delete', async () => {
+        if (instance.isProtected) throw new Refusal(400, 'Instance is protected');
         await cluster.takes(500, 60_000);
         isStill();
         instance.disk = undefined;

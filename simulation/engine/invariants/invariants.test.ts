@@ -5,7 +5,7 @@ import type { Disk, Machine } from '../engine.ts';
 import { addressesDiffer, machinesDiffer } from './addresses.ts';
 import { bytesAreFound, bytesAreKept, copiesOf } from './bytes.ts';
 import { removalIsOrdered } from './removals.ts';
-import { rowsMatchEngine } from './rest.ts';
+import { refusalsAreTold, rowsMatchEngine } from './rest.ts';
 import { absenceIsNotTold, isAccountedFor } from './sightings.ts';
 
 const REF = 'berth-inst-1';
@@ -80,4 +80,9 @@ it('I3: a row without its machine, with two, in another state, or at another add
   expect(() => rowsMatchEngine([aRecord()], [aMachine({ power: 'stopped' })])).toThrow('stopped');
   const elsewhere = aMachine({ address: { ...address, port: 23 } });
   expect(() => rowsMatchEngine([aRecord()], [elsewhere])).toThrow('its machine has');
+});
+
+it('I44: a removal that is refused in silence', () => {
+  expect(() => refusalsAreTold([aRecord()], [])).toThrow('I44');
+  refusalsAreTold([aRecord()], [{ subject: aRecord().id }]);
 });

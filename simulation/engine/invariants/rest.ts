@@ -21,3 +21,13 @@ export function rowsMatchEngine(instances: readonly InstanceRecord[], machines: 
     );
   }
 }
+
+/** I44: what stays refused for two minutes has an alarm. */
+export function refusalsAreTold(
+  refused: readonly Pick<InstanceRecord, 'id'>[],
+  alarms: readonly { subject: string }[],
+): void {
+  const told = new Set(alarms.map(({ subject }) => subject));
+  for (const { id } of refused)
+    hold('I44', told.has(id), () => `the removal of ${id} is refused, without an alarm`, [id]);
+}

@@ -108,6 +108,11 @@ export function handsOn(servers: Servers, identity: Identity, credential: string
         return cloud.servers.set(copy.id, copy);
       }),
     remove: (machine) => change(machine, (server) => servers.remove(server, PERSON, true)),
+    protect(machine) {
+      const server = find(machine);
+      if (server === undefined || !act(server, 'lock')) return undefined;
+      return () => void act(server, 'unlock');
+    },
     powerOff: (machine) =>
       change(machine, (server) => {
         if (!server.isRunning || server.task !== null) return false;
