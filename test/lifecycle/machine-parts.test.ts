@@ -122,7 +122,7 @@ describe('a machine that is several objects', () => {
     berth.platform.lose(ref);
     await berth.passUntil(`/instances/${id}`, 'ERROR');
     await berth.clock.advance(30_000);
-    expect(await alarms()).toEqual([`leftover ${ref}`]);
+    expect(await alarms()).toEqual([`machine_gone ${id}`, `leftover ${ref}`]);
     expect(await listOrphans(store.read)).toMatchObject([
       { kind: 'leftover', ref, text: expect.stringContaining('(port p1)') },
     ]);

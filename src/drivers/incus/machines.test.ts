@@ -178,7 +178,7 @@ describe('the identity of a machine', () => {
 });
 
 it.each([
-  ['write /x: read-only file system', 'boot_failed'],
+  ['write /x: read-only file system', 'capacity'],
   ['Failed to run: zfs create: pool I/O is currently suspended', 'boot_failed'],
   ['write /x: no space left on device', 'capacity'],
   ['Failed loading storage pool: Storage pool not found', 'invalid'],

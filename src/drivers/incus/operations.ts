@@ -1,4 +1,4 @@
-import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { Step } from '../../orchestrator/model/platform-driver.ts';
 import { pending } from '../../platform-model/steps.ts';
 import type { IncusApi, Operation } from './api.ts';
 import { IncusRefusal, toFailure, unlessConflict } from './errors.ts';
@@ -35,9 +35,6 @@ export async function areMoving(api: IncusApi, names: readonly string[], moves =
   );
 }
 
-/** A failed operation has the status 400, whatever its cause. The code of an unclear cause, where `invalid` would mislead. */
-const codeOfUnclear: Readonly<Record<string, FailureCode>> = { boot: 'boot_failed', force: 'internal' };
-
 /** The failure of the cookie's operation, if it failed and is of one of these kinds. Of any kind if none is given. */
 export async function failureOf(
   api: IncusApi,
@@ -48,15 +45,13 @@ export async function failureOf(
   if (kinds.length > 0 && !kinds.includes(kind)) return undefined;
   const operation = await operationOf(api, cookie);
   if (operation === undefined || operation.status_code < 400) return undefined;
-  // A failed operation has the status 400 for any cause. For a create, that is not a bad request.
-  const status = kind === undefined ? 500 : operation.status_code;
-  const refusal = new IncusRefusal(status, operation.err ?? operation.description, 'POST');
+  // A failed operation has the status 400, whatever its cause: its words count.
+  const refusal = new IncusRefusal(500, operation.err ?? operation.description, 'POST');
   const step = toFailure(refusal);
   if (step.outcome !== 'failed' || step.code === 'conflict' || step.code === 'gone') return undefined;
-  const isUnclear = step.code === 'internal' || step.code === 'invalid';
   return {
     ...step,
-    code: (isUnclear && kinds.length > 0 && codeOfUnclear[kind]) || step.code,
+    ...(step.code === 'internal' && kind === 'boot' && { code: 'boot_failed' }),
     sideEffect: kinds.length === 0 ? 'none' : 'certain',
   };
 }
