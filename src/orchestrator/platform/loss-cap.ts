@@ -3,7 +3,7 @@ import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import { markOf } from '../model/marks.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import type { PlatformPart, Reader, Store, Transaction } from '../model/store.ts';
+import type { PlatformPart, Reader, Transaction } from '../model/store.ts';
 import type { LossCapOptions } from './options.ts';
 
 interface Deps {
@@ -56,7 +56,7 @@ async function acceptedUntil(marks: Reader['marks'], platform: string, now: numb
 }
 
 export interface Losing {
-  store: Pick<Store, 'read'>;
+  store: { read: Pick<Reader, 'marks'> };
   platform: string;
   clock: Pick<Clock, 'now'>;
 }

@@ -7,7 +7,7 @@ import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { HELD } from '../platform/loss-cap.ts';
+import { areLossesAccepted, HELD } from '../platform/loss-cap.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
 import { dropAttachmentsOf } from '../volumes/attachments.ts';
 import { LONGEST_REST_MS, pauseMs } from './retry.ts';
@@ -32,7 +32,7 @@ export async function onMachineGone(
   switch (record.status) {
     case 'STOPPED':
       return recordLoss(context, lease, tx, record, async () => {
-        alarmGone(context, record);
+        await alarmGone(context, tx, record);
         await transition(tx, record, 'OFFLINE', now, { attachCycle: false }, { detail: VANISHED });
         await dropAttachmentsOf(tx, record.id, now);
         return afterLoss(context);
@@ -41,7 +41,7 @@ export async function onMachineGone(
     case 'STOPPING':
       return recordLoss(context, lease, tx, record, async () => {
         if (record.spec.instanceType !== 'SPOT') {
-          alarmGone(context, record);
+          await alarmGone(context, tx, record);
           return failInstance(context, tx, record, { as: 'loss', cause: 'machine_gone', reason: VANISHED });
         }
         await transition(tx, record, 'DESTROYING', now, { attachCycle: false }, { detail: VANISHED });
@@ -54,7 +54,10 @@ export async function onMachineGone(
   }
 }
 
-function alarmGone({ alarms, platform, log }: ReconcileContext, record: InstanceRecord): void {
+/** Where the operator has accepted losses, they are known. */
+async function alarmGone(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<void> {
+  const { alarms, platform, log } = context;
+  if (await areLossesAccepted({ ...context, store: { read: tx } })) return;
   const { id: subject, status, host } = record;
   const detail = `it was ${status}${host === null ? '' : ` on ${host}`}`;
   const fields = { ...instanceLogNames(record), from: status, host };
