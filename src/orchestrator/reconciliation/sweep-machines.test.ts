@@ -7,6 +7,7 @@ import { openTestStore } from '../../../test/support/rows/stores.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
 import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
+import type { FaultPlan } from '../../platform-model/call-faults.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
@@ -65,6 +66,7 @@ interface Setting {
   keepsNotes?: boolean;
   ref?: string;
   row?: Partial<InstanceRecord>;
+  plan?: FaultPlan;
 }
 
 /** A sweep over a platform with one machine without a live row. By default it is as old as the grace period. */
@@ -75,6 +77,7 @@ async function setUp({
   keepsNotes = true,
   ref = REF,
   row,
+  plan = () => 'none',
 }: Setting = {}) {
   const platform = new PlainPlatform(clock, { keepsNotes });
   await platform.driver.create(machineSpec({ ref, note }), null);
@@ -84,7 +87,7 @@ async function setUp({
       tx.instances.insert(instance(ID, { status: 'ERROR', updatedAt: clock.now() - 1, ...row })),
     );
   const alarms = unstoredAlarms(clock);
-  const driver = withFaults(platform.driver, () => 'none');
+  const driver = withFaults(platform.driver, plan);
   const none = () => undefined;
   const options = {
     ...{ orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000, leaseMs: 4_000 },
@@ -205,6 +208,18 @@ describe.each(['log', 'stop', 'reap'] as const)(
     });
   },
 );
+
+it('an orphan whose removal is refused is asked for ever more seldom [refused-orphan]', async () => {
+  const refusal = { kind: 'misclaim', code: 'conflict', sideEffect: 'none', isDone: false } as const;
+  const plan: FaultPlan = ({ method }) => (method === 'destroy' ? refusal : 'none');
+  const { listing, orders } = await setUp({ orphans: 'reap', plan });
+  for (let passed = 0; passed < 60 * 60_000; passed += 10_000) {
+    await listing();
+    await clock.advance(10_000);
+  }
+  expect(orders().length).toBeLessThan(12);
+  expect(orders().length).toBeGreaterThan(6);
+});
 
 it('a machine with a whole note gets its row again', async () => {
   const { listing, standing, sightings } = await setUp({ note: wholeNote() });

@@ -86,6 +86,7 @@ export class MachineSweep {
       log,
     };
     await raiseFolded(alarms, kind, this.#orphans, isComplete);
+    if (isComplete) this.#policy.retain(this.#orphans);
     return forEachInSlices(this.#orphans, pace, (orphan) => this.#policy.act(orphan));
   }
 
