@@ -1,8 +1,11 @@
+import { expect, it } from 'vitest';
 import { Cluster, NETWORK, POOL, PROJECT, Refusal } from '../../../simulation/engine/incus/cluster.ts';
 import { RestApi } from '../../../simulation/engine/incus/rest-api.ts';
 import { Chance } from '../../../simulation/kernel/chance.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { Step } from '../../orchestrator/model/platform-driver.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { openIncus } from './open.ts';
@@ -39,7 +42,9 @@ class InstantTime {
 const size = { vcpus: 2, memoryGb: 4, rootDiskGb: 10, gpuCount: 0, gpuType: undefined };
 const placements = [{ region: 'fra', units: 8 }];
 const offer = { ...size, id: 'h100', machine: {}, storageGb: 10, placements };
-const catalog = { regions: new Map(), offers: new Map([['h100', offer]]) } as unknown as Catalog;
+const whole = { ...offer, id: 'whole', vcpus: 16, onStop: 'release' };
+const offers = new Map([offer, whole].map((one) => [one.id, one]));
+const catalog = { regions: new Map(), offers } as unknown as Catalog;
 
 function setUp() {
   const time = new InstantTime();
@@ -106,4 +111,43 @@ describeDriver('an Incus cluster in memory', {
     };
   },
   teardown: ({ driver }) => driver.close(),
+});
+
+it('a stopped machine takes a unit only if its offer holds it, and starts only where there is room [incus-released]', async () => {
+  const { time, cluster, open } = setUp();
+  const driver = open();
+  const host = cluster.members[0]?.name ?? '';
+  const image = 'ubuntu-24.04';
+  const spec = (ref: string) => ({
+    ...machineSpec({ ref, image }),
+    ...size,
+    vcpus: 16,
+    offerId: 'whole',
+    host,
+  });
+  const finish = async (step: (cookie: string | null) => Promise<Step<unknown>>): Promise<Step<unknown>> => {
+    let answer = await step(null);
+    while (answer.outcome === 'pending') {
+      time.advance(answer.pollAfterMs);
+      answer = await step(answer.cookie);
+    }
+    return answer;
+  };
+  const free = async () => {
+    const inventory = await driver.inventory?.();
+    if (inventory?.answer !== 'counted') throw new Error('nothing is counted');
+    return [inventory.free.find(({ offerId }) => offerId === 'whole')?.units, inventory.counted];
+  };
+  const start = () => finish((cookie) => driver.start('berth-a', cookie));
+  expect(await finish((cookie) => driver.create(spec('berth-a'), cookie))).toMatchObject({ outcome: 'done' });
+  expect(await free()).toEqual([2, ['berth-a']]);
+  expect(await finish((cookie) => driver.stop('berth-a', cookie))).toMatchObject({ outcome: 'done' });
+  expect(await free()).toEqual([3, []]);
+  await finish((cookie) => driver.create(spec('berth-b'), cookie));
+  const detail = `${host}: it has 0 free vCPUs, but 16 are needed`;
+  expect(await start()).toMatchObject({ outcome: 'failed', code: 'capacity', detail });
+  await finish((cookie) => driver.destroy('berth-b', cookie, anOrder));
+  expect(await start()).toMatchObject({ outcome: 'done' });
+  expect(await free()).toEqual([2, ['berth-a']]);
+  await driver.close();
 });

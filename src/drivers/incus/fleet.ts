@@ -4,7 +4,7 @@ import { IncusRefusal } from './errors.ts';
 import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
 import { type Pool, readPool } from './pools.ts';
-import { isUnknown, rootOf } from './translate.ts';
+import { isMarked, isStopped, isUnknown, mark, phases, refOf, rootOf } from './translate.ts';
 
 /** A member, or the single daemon, with its resources. */
 export interface Host {
@@ -31,6 +31,8 @@ export interface Fleet {
   instances: readonly Instance[];
   /** Names of all instances in Berth's project, including those that could not be read. */
   names: readonly string[];
+  /** Names and refs of stopped machines that have given their unit back: they take up only their disks. */
+  released: ReadonlySet<string>;
   volumes: readonly (Volume & { pool: string })[];
 }
 
@@ -77,15 +79,23 @@ export class FleetReader {
       this.#api.volumes(volumePool),
     ]);
     const unread = new Set([...silent, ...others.filter(isUnread).map(({ location }) => location)]);
+    const released = instances.filter((one) => this.#isReleased(one));
     const hosts = await Promise.all(
       (members.length === 0 ? [ALONE] : members).map((member) => this.#host(member, unread)),
     );
     return {
       hosts,
-      instances: [...instances, ...others],
+      instances: [...instances.map((one) => (released.includes(one) ? withoutLimits(one) : one)), ...others],
       names,
+      released: new Set(released.flatMap((one) => [one.name, refOf(one)])),
       volumes: volumes.map((volume) => ({ ...volume, pool: volumePool })),
     };
+  }
+
+  #isReleased(instance: Instance): boolean {
+    const offer = this.#catalog.offers.get(instance.config[mark.offer] ?? '');
+    const isCreated = isMarked(instance) && instance.config[mark.phase] === phases.created;
+    return isCreated && isStopped(instance) && offer?.onStop === 'release';
   }
 
   async #host(
@@ -124,6 +134,11 @@ export class FleetReader {
     this.#hardware.set(name, hardware);
     return hardware;
   }
+}
+
+function withoutLimits(instance: Instance): Instance {
+  const { 'limits.cpu': _cpu, 'limits.memory': _memory, ...expanded_config } = instance.expanded_config;
+  return { ...instance, expanded_config };
 }
 
 /** Whether Incus shows only its name because its member did not answer. Its resources are then unknown. */

@@ -60,6 +60,7 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     hosts: [host],
     instances: [...instances.values()],
     names: [...instances.keys()],
+    released: new Set(),
     volumes: [],
   });
   const offers = new Map([['gpu', { id: 'gpu', gpuCount: 1, onStop: 'release' }]]);

@@ -67,6 +67,7 @@ const fleet = (hosts: Host[], instances: Instance[] = []): Fleet => ({
   hosts,
   instances,
   names: [],
+  released: new Set(),
   volumes: [],
 });
 const placeFor = (...args: Parameters<typeof placesFor>) => placesFor(...args)[0];

@@ -1,13 +1,20 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits, HostDevice, Inventory, ObservedHost } from '../../orchestrator/model/inventory.ts';
-import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
+import type {
+  MachineSpec,
+  OwnerRef,
+  Placing,
+  Step,
+  VolumeSpec,
+} from '../../orchestrator/model/platform-driver.ts';
+import { failed } from '../../platform-model/steps.ts';
 import { listObstacles, withObstacles } from '../kit/obstacles.ts';
 import type { Card, Instance, Resources, Volume } from './api.ts';
 import { type Fleet, type Host, isJudgeable, NO_MEMBER, normalPci, offerOf } from './fleet.ts';
 import { isProvedCopy, refsByName } from './identity.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
 import type { Platform } from './platform.ts';
-import { bytesOf, cpusOf, isMarked, refOf, rootOf } from './translate.ts';
+import { bytesOf, cpusOf, isMarked, mark, refOf, rootOf } from './translate.ts';
 
 export const NO_ROOM = 'no member has room for it';
 
@@ -91,6 +98,25 @@ function obstaclesOn(
     const left = Math.max(0, Math.floor(short.left * 10) / 10);
     return { host: host.name, reason: `it has ${left} free ${short.what}, but ${short.needed} are needed` };
   });
+}
+
+/**
+ * Why a stopped machine whose offer gave its unit back cannot start on its host. Undefined if it can, or if its offer holds
+ * the unit.
+ */
+export async function lacksRoom(
+  { fleet, catalog, options }: Platform,
+  { config, expanded_config: limits, location }: Instance,
+): Promise<Step<never> | undefined> {
+  const offer = catalog.offers.get(config[mark.offer] ?? '');
+  if (offer?.onStop !== 'release') return undefined;
+  const now = await fleet.read();
+  const host = now.hosts.find(({ name }) => name === location);
+  if (host?.isOnline !== true) return failed('transient', `the room on ${location} cannot be read now`);
+  const memoryGb = (bytesOf(limits['limits.memory']) ?? 0) / 2 ** 30;
+  const wanted = { vcpus: cpusOf(limits['limits.cpu']), memoryGb, rootDiskGb: 0, gpuCount: 0 };
+  const [obstacle] = obstaclesOn([host], now, wanted, offerOf(offer), options);
+  return obstacle && failed('capacity', `${location}: ${obstacle.reason}`);
 }
 
 /** The fleet as it would be without Berth's machines and volumes. */
@@ -276,9 +302,10 @@ export function toPlacing(
   return { answer: 'refused', code: 'capacity', detail: NO_ROOM };
 }
 
-/** Names of all instances, and refs of machines that have another name. */
-export function countedRefs({ names, instances }: Fleet): OwnerRef[] {
-  return [...new Set([...names, ...refsByName(instances).values()])];
+/** Names of all instances that take up a unit, and refs of machines that have another name. */
+export function countedRefs({ names, instances, released }: Fleet): OwnerRef[] {
+  const all = new Set([...names, ...refsByName(instances).values()]);
+  return [...all].filter((name) => !released.has(name));
 }
 
 export async function readInventory(

@@ -4,6 +4,7 @@ import { reach, showMachine } from './endpoints.ts';
 import { findOwn, note } from './finder.ts';
 import { claimGpus, releaseGpus } from './gpus.ts';
 import { failureOf, operationOf, operationsOn, setPower, underWay } from './operations.ts';
+import { lacksRoom } from './placement.ts';
 import type { MachineMethod } from './platform.ts';
 import { isFrozen, isRunning, isStopped, mark } from './translate.ts';
 
@@ -46,7 +47,10 @@ export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie
   if (!isStopped(instance)) return underWay(cookie ?? 'start');
   const problem = await failureOf(platform.api, cookie, 'start');
   if (problem !== undefined) return problem;
-  const step = await platform.alone(() => claimGpus(platform, instance));
+  const step = await platform.alone(async () => {
+    const lack = cookie === null ? await lacksRoom(platform, instance) : undefined;
+    return lack ?? claimGpus(platform, instance);
+  });
   return step ?? order('start', 'start');
 };
 
