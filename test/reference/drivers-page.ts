@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { DriverDefinition } from '../../src/drivers/kit/driver-definition.ts';
 import { drivers } from '../../src/drivers/registry.ts';
 import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
@@ -57,6 +58,8 @@ export async function driversPage(among: readonly DriverDefinition[] = drivers):
     `| | ${heads.join(' | ')} |`,
     `|---${'|---'.repeat(heads.length)}|`,
     ...rows.map((cells) => `| ${cells.join(' | ')} |`),
+    '',
+    readFileSync(new URL('unusual-answers.md', import.meta.url), 'utf8').trimEnd(),
     '',
     ...ordered.flatMap(sectionOf),
   ].join('\n');
