@@ -64,6 +64,7 @@ function endFaults(world: EngineWorld): void {
   world.engine.clear();
   world.people.rest();
   world.healReplicas();
+  world.rollouts.rest();
 }
 
 /** What is refused for two minutes is told, before people look. */

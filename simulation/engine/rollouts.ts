@@ -22,6 +22,7 @@ export class Rollouts {
   readonly #world: RolloutsWorld;
   readonly #chance: Chance;
   readonly #hasOther = new Set<string>();
+  readonly #toUpgrade = new Set<() => void>();
 
   constructor(world: RolloutsWorld, chance: Chance) {
     this.#world = world;
@@ -40,6 +41,11 @@ export class Rollouts {
     if (chance.happens(scenario.upgrade)) this.#upgrade(chance.pick(replicas));
   }
 
+  /** An operator has seen that a server is not ready: all are upgraded. */
+  rest(): void {
+    for (const upgrade of this.#toUpgrade) upgrade();
+  }
+
   #changeCatalog(replica: OrchestratorReplica): void {
     if (!this.#hasOther.delete(replica.name)) this.#hasOther.add(replica.name);
     replica.crash('to be started with another catalog');
@@ -54,9 +60,12 @@ export class Rollouts {
     for (const replica of replicas) {
       const { process } = replica;
       if (replica === first || process === undefined) continue;
-      scheduler.after(this.#chance.between(0, FORGOTTEN_MS), () => {
-        if (replica.process === process) replica.crash('to be started in the newer version');
-      });
+      const upgrade = (): void => {
+        if (this.#toUpgrade.delete(upgrade) && replica.process === process)
+          replica.crash('to be started in the newer version');
+      };
+      this.#toUpgrade.add(upgrade);
+      scheduler.after(this.#chance.between(0, FORGOTTEN_MS), upgrade);
     }
   }
 }

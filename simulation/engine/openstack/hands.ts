@@ -62,10 +62,11 @@ export function handsOn(servers: Servers, identity: Identity, credential: string
   };
 
   const reset = (server: Server): void => {
-    const { vmState, host, task, work } = server;
+    const { vmState, host, task, work, launchedAt } = server;
     if (vmState === 'paused') act(server, 'unpause');
     if (vmState === 'suspended') act(server, 'resume');
-    if (task === null || work !== undefined) return;
+    const isFaulty = vmState === 'error' && launchedAt !== undefined;
+    if (work !== undefined || (task === null && !isFaulty)) return;
     act(server, 'os-resetState', { state: host === undefined ? 'shelved_offloaded' : 'active' });
     if (!server.isRunning && host !== undefined) act(server, 'reboot');
   };
