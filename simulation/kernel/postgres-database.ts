@@ -183,7 +183,7 @@ function virtual(listener: unknown): unknown {
 }
 
 const LISTENING = new Set(['subscribe', 'watch', 'onWake']);
-const ASKING = new Set(['claimWork', 'nextWorkAt', 'endAbandonedLeases', 'proveWrites', 'countRequest']);
+const ASKING = new Set(['claimWork', 'nextWorkAt', 'takeOverWork', 'proveWrites', 'countRequest']);
 
 /** Lets callers in one after another, in the order in which they came. */
 class Turns {

@@ -69,8 +69,8 @@ export class Database {
     return leases;
   }
 
-  async endAbandonedLeases(): Promise<void> {
-    await this.store.endAbandonedLeases();
+  async takeOverWork(now: number): Promise<void> {
+    await this.store.takeOverWork(now);
     this.#nextWorkAt.clear();
   }
 

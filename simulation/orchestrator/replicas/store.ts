@@ -90,7 +90,7 @@ export function replicaStore(parts: FacadeParts): Store {
         return claimed;
       }),
     nextWorkAt: (platform) => ask(() => database.nextWorkAt(platform)),
-    endAbandonedLeases: () => ask(async () => (isShared ? undefined : database.endAbandonedLeases())),
+    takeOverWork: (now) => ask(async () => (isShared ? undefined : database.takeOverWork(now))),
     proveWrites: () => ask(async () => undefined),
     subscribe: (listener) => feed.subscribe(listener),
     close: async () => undefined,

@@ -141,7 +141,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     findOther: () => (isInSync() ? undefined : "the clock is too far from the database's"),
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
-  await store.endAbandonedLeases();
+  await store.takeOverWork(clock.now());
   await alarms.sync();
   await reloader.begin();
   await work.start();

@@ -281,8 +281,11 @@ export interface Store {
   }): Promise<Lease[]>;
   /** When the next row of a platform can be claimed. Null if it has no open work. */
   nextWorkAt(platform: string): Promise<number | null>;
-  /** Ends the leases of processes that cannot be alive any more. Does nothing if the database is shared. */
-  endAbandonedLeases(): Promise<void>;
+  /**
+   * Makes all work claimable: no other process holds a lease, and a pause may be misdated, since the clock may have been
+   * set back since. Does nothing if the database is shared.
+   */
+  takeOverWork(now: number): Promise<void>;
   /** Checks that there is room for a write: writes about as much as a create and rolls it back, in one transaction. */
   proveWrites(): Promise<void>;
   subscribe(listener: CommitListener): () => void;

@@ -15,7 +15,6 @@ async function start(offsetMs: number) {
   const context = {
     store: {
       isShared: true,
-      endAbandonedLeases: async () => undefined,
       subscribe: () => () => undefined,
       nextWorkAt: async () => 0,
       claimWork: async () => {
@@ -63,7 +62,6 @@ it('logs once that the store does not answer, and once that it answers again', a
     logged.push(`${level}: ${message}`);
   const context = {
     store: {
-      endAbandonedLeases: async () => undefined,
       subscribe: () => () => undefined,
       nextWorkAt: async () => null,
       claimWork: async ({ resourceKind }: { resourceKind: string }) => {

@@ -57,7 +57,7 @@ export async function openPostgresStore(url: string, options: PostgresOptions = 
       }),
     claimWork: (claim) => guarded(claimWork(claiming, claim)),
     nextWorkAt: (platform) => guarded(nextWorkAt(outside, platform)),
-    endAbandonedLeases: async () => undefined,
+    takeOverWork: async () => undefined,
     proveWrites: database.proveWrites,
     subscribe: (listener) => {
       listeners.add(listener);

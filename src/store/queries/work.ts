@@ -273,8 +273,8 @@ export async function nextWorkAt(connection: Connection, platform: string): Prom
   return moments.length === 0 ? null : Math.min(...moments);
 }
 
-export async function endAbandonedLeases({ db, work }: Connection): Promise<void> {
-  await db.update(work).set(noLease);
+export async function takeOverWork({ db, work }: Connection, now: number): Promise<void> {
+  await db.update(work).set({ ...noLease, notBefore: earlier(work.notBefore, now) });
 }
 
 function isHeldBy(work: WorkTable, { resourceId, token }: Pick<Lease, 'resourceId' | 'token'>) {
@@ -285,7 +285,7 @@ function dueSince({ waitsSince, notBefore }: WorkTable): SQL<number> {
   return sql<number>`coalesce(${waitsSince}, ${notBefore})`;
 }
 
-function earlier(moment: SQL, other: number): SQL<number> {
+function earlier(moment: SQL | Column, other: number): SQL<number> {
   return sql<number>`CASE WHEN ${moment} < ${other} THEN ${moment} ELSE ${other} END`;
 }
 

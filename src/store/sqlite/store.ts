@@ -1,7 +1,7 @@
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
 import { writeHistory } from '../queries/history.ts';
 import { Changes, notifyListeners, readerOn, transactionOn } from '../queries/repositories.ts';
-import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
+import { claimWork, nextWorkAt, takeOverWork } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
@@ -56,7 +56,7 @@ function storeOn(database: StoreDatabase): Store {
     claimWork: (claim) => database.transact(() => claimWork(connection, claim)),
     nextWorkAt: (platform) =>
       nextWorkAt(readConnection, platform).catch((error) => Promise.reject(database.toCoreError(error))),
-    endAbandonedLeases: () => database.transact(() => endAbandonedLeases(connection)),
+    takeOverWork: (now) => database.transact(() => takeOverWork(connection, now)),
     proveWrites: () => database.proveWrites(),
     subscribe: (listener) => {
       listeners.add(listener);
