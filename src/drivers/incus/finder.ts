@@ -1,3 +1,4 @@
+import { isRef } from '../../orchestrator/model/attempt.ts';
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
@@ -19,19 +20,44 @@ export type Found =
   /** Incus is still writing its record. */
   | { is: 'coming'; since: string }
   /** Another instance has its name. */
-  | { is: 'foreign'; silent: ReadonlySet<string> }
-  /** `silent`: members whose instances could not be read. */
-  | { is: 'absent'; silent: ReadonlySet<string> }
-  | { is: 'unknown'; reason: string };
+  | ({ is: 'foreign' } & Unread)
+  | ({ is: 'absent' } & Unread)
+  /** `silent`: members that may have it, if no other member does. */
+  | { is: 'unknown'; reason: string; silent?: ReadonlySet<string> };
 
-interface Marked extends Identified {
-  all: readonly Instance[];
-  names: readonly string[];
+interface Unread {
+  /** Members whose instances could not be read. */
   silent: ReadonlySet<string>;
+  /** Names of instances on these members that may be the machine: no attempt has such a name. */
+  unread: readonly string[];
 }
 
-/** Finds a machine under its own name, or else among all instances. @throws as {@link IncusApi} */
+interface Marked extends Identified, Unread {
+  all: readonly Instance[];
+  names: readonly string[];
+}
+
+const ALL_READ: Unread = { silent: new Set(), unread: [] };
+
+/**
+ * Finds a machine under its own name, or else among all instances. Unknown if an instance that could not be read may be
+ * the machine: it may have been renamed, and moved to that member.
+ *
+ * @throws as {@link IncusApi}
+ */
 export async function findMachine(platform: Platform, ref: OwnerRef): Promise<Found> {
+  const found = await findRead(platform, ref);
+  if ((found.is !== 'absent' && found.is !== 'foreign') || found.unread.length === 0) return found;
+  const { silent, unread } = found;
+  return {
+    is: 'unknown',
+    reason: `${[...silent].join(', ')} does not report on ${unread.join(', ')}, which may be ${ref}`,
+    silent,
+  };
+}
+
+/** Finds a machine among the instances that can be read. */
+async function findRead(platform: Platform, ref: OwnerRef): Promise<Found> {
   const named = await findNamed(platform, ref);
   return typeof named === 'object' ? named : searchAll(platform, ref, named === 'taken');
 }
@@ -49,11 +75,11 @@ export async function findByName(platform: Platform, ref: OwnerRef): Promise<Fou
   // The record may have been written, or the operation ended, between the two reads.
   const again = await findNamed(platform, ref);
   if (typeof again === 'object') return again;
-  return absentUnlessListed(ref, await platform.api.instanceNames(), new Set());
+  return absentUnlessListed(ref, await platform.api.instanceNames(), ALL_READ);
 }
 
 async function findNamed(platform: Platform, ref: OwnerRef): Promise<Found | 'absent' | 'taken'> {
-  if (!isName(ref)) return { is: 'absent', silent: new Set() };
+  if (!isName(ref)) return { is: 'absent', ...ALL_READ };
   const instance = await platform.api.instance(ref);
   if (instance === undefined) return 'absent';
   if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
@@ -64,21 +90,27 @@ async function findNamed(platform: Platform, ref: OwnerRef): Promise<Found | 'ab
   return 'taken';
 }
 
-/** Like {@link findMachine}, but checks all instances for other candidates too. @throws as {@link IncusApi} */
+/**
+ * Finds a machine among the instances that can be read, and checks all of these for other candidates too.
+ *
+ * @throws as {@link IncusApi}
+ */
 export async function searchMachine(platform: Platform, ref: OwnerRef): Promise<Found> {
-  const found = await findMachine(platform, ref);
+  const found = await findRead(platform, ref);
   if (found.is !== 'ours' || found.instance.name !== ref) return found;
   const among = await findAmong(platform, ref, await findMarked(platform, ref));
   if (among !== 'changed') return among ?? found;
   // Most often the machine was being removed, and is gone now.
-  const again = await findMachine(platform, ref);
+  const again = await findRead(platform, ref);
   return again.is === 'ours' ? changed(ref) : again;
 }
 
 async function findMarked(platform: Platform, ref: OwnerRef): Promise<Marked> {
   const { instances, names, silent } = await platform.instances.read({ state: false });
   const all = instances.filter((one) => isMarked(one) && refOf(one) === ref);
-  return { ...identify(ref, all), all, names, silent };
+  const read = new Set(instances.filter((one) => !isUnknown(one)).map(({ name }) => name));
+  const unread = silent.size === 0 ? [] : names.filter((name) => !read.has(name) && !isRef(name));
+  return { ...identify(ref, all), all, names, silent, unread };
 }
 
 /** Concludes absence only from two reads, with no operation between them that could hide the machine. */
@@ -91,9 +123,8 @@ async function searchAll(platform: Platform, ref: OwnerRef, isNameTaken: boolean
   const again = await findMarked(platform, ref);
   const late = settled(ref, await findAmong(platform, ref, again));
   if (late !== undefined) return late;
-  return isNameTaken
-    ? { is: 'foreign', silent: again.silent }
-    : absentUnlessListed(ref, again.names, again.silent);
+  const { names, silent, unread } = again;
+  return isNameTaken ? { is: 'foreign', silent, unread } : absentUnlessListed(ref, names, { silent, unread });
 }
 
 /** Operations of Incus that may hide the machine. */
@@ -113,10 +144,10 @@ async function operationUnderWay(
  * Concludes absence only if Incus does not list the name. A 404 may refer to something that the instance needs, such as
  * its pool.
  */
-function absentUnlessListed(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
+function absentUnlessListed(ref: OwnerRef, names: readonly string[], unread: Unread): Found {
   return names.includes(ref)
     ? { is: 'unknown', reason: `Incus lists ${ref}, but does not find it` }
-    : { is: 'absent', silent };
+    : { is: 'absent', ...unread };
 }
 
 /**

@@ -85,6 +85,18 @@ describe('a renamed machine', () => {
     expect(await machines.get(REF)).toMatchObject({ answer: 'observed', value: { renamedTo: 'foo' } });
   });
 
+  it('is not gone while a silent member has an instance that may be it', async () => {
+    const { instances, machines } = anIncus();
+    const silent = { ...aMachine(), location: 'm2', code: 112, config: {} };
+    const hosts = { answered: ['m1'], silent: ['m2'] };
+    instances.set('berth-b', silent);
+    expect(await machines.get(REF)).toEqual({ answer: 'gone', hosts });
+    instances.set('foo', silent);
+    const reason = `m2 does not report on foo, which may be ${REF}`;
+    expect(await machines.get(REF)).toEqual({ answer: 'unknown', reason, hosts });
+    expect(await machines.stop(REF, null)).toMatchObject({ code: 'transient', detail: reason });
+  });
+
   it('is not confused with a copy that has its old name', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set('foo', aMachine({ code: STOPPED }));

@@ -18,8 +18,11 @@ import { faultOf } from './trouble.ts';
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   const found = await findMachine(platform, ref);
   switch (found.is) {
-    case 'unknown':
-      return { answer: 'unknown', reason: found.reason };
+    case 'unknown': {
+      const { reason, silent } = found;
+      if (silent === undefined) return { answer: 'unknown', reason };
+      return { answer: 'unknown', reason, hosts: await hostsBeside(platform, silent) };
+    }
     case 'coming':
       return { answer: 'observed', value: { ref, power: 'building', createdAt: Date.parse(found.since) } };
     case 'ours':
@@ -30,10 +33,8 @@ export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
         value: await showMachine(platform, found.instance, await isMoving(platform, found)),
       };
     case 'foreign':
-    case 'absent': {
-      const { answered } = await platform.api.hosts();
-      return { answer: 'gone', hosts: hostsOf(answered, found.silent) };
-    }
+    case 'absent':
+      return { answer: 'gone', hosts: await hostsBeside(platform, found.silent) };
   }
 };
 
@@ -116,6 +117,11 @@ async function temporaryNames(
 export async function readConsole(platform: Platform, ref: OwnerRef): Promise<string> {
   const found = await findMachine(platform, ref);
   return found.is === 'ours' ? platform.api.client.text(`${pathOf(found.instance.name)}/console`) : '';
+}
+
+async function hostsBeside({ api }: Platform, silent: ReadonlySet<string>) {
+  const { answered } = await api.hosts();
+  return hostsOf(answered, silent);
 }
 
 function hostsOf(answered: readonly string[], silent: ReadonlySet<string>) {
