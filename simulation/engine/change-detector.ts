@@ -60,6 +60,7 @@ export class ChangeDetector {
         observer.changed({ what: 'disk replaced', before, disk }, by);
     }
     for (const [identity, machine] of this.#machines) {
+      if (!machinesBefore.has(identity)) observer.changed({ what: 'machine made', machine }, by);
       if (!this.#view.isUp(machine)) this.#boots.delete(identity);
       else if (!this.#boots.has(identity) && this.#hasBooted(machine))
         observer.changed({ what: 'machine booted', machine }, by);

@@ -63,14 +63,15 @@ export class Commands {
     this.#parts = parts;
   }
 
-  /** `run` is the host's part: it is done when the command arrives there. */
-  async send<T>(process: ServerProcess, command: Command, run: () => Promise<T>): Promise<T> {
-    const { chance, standStill, isCalm } = this.#parts;
+  /** `run` is the host's part: it is done when the command arrives there, which may be when its caller has given up. */
+  async send<T>(process: ServerProcess, command: Command, run: (isLate: boolean) => Promise<T>): Promise<T> {
+    const { scheduler, chance, standStill, isCalm } = this.#parts;
+    const givenUpAt = scheduler.now + command.timeoutMs;
     if (!isCalm() && !command.isRead && chance.happens(this.#parts.rates.still)) {
       this.#note(process, command, 'still');
       standStill(process);
     }
-    return process.reach(() => this.#carry(process, command, run));
+    return process.reach(() => this.#carry(process, command, () => run(scheduler.now > givenUpAt)));
   }
 
   /** Half of what it had sent is lost; the rest arrives. */

@@ -78,7 +78,8 @@ export type Change =
   | { what: 'disk removed'; disk: Disk }
   /** Another disk of that name took its place, or its content was replaced. */
   | { what: 'disk replaced'; before: Disk; disk: Disk }
-  | { what: 'machine booted'; machine: Machine };
+  | { what: 'machine booted'; machine: Machine }
+  | { what: 'machine made'; machine: Machine };
 
 /** What people do at the engine, without Berth. Each returns whether it could be done. */
 export interface HandsOn {
@@ -121,8 +122,11 @@ export interface Engine {
   clear(): void;
 }
 
-/** Who did something at the engine: a process of ours, by a command, or a person. */
-export type Doer = { process: ServerProcess; line: string } | 'a person';
+/**
+ * Who did something at the engine: a process of ours, by a command, or a person. `isLate`: the command arrived when its
+ * caller had given up.
+ */
+export type Doer = { process: ServerProcess; line: string; isLate: boolean } | 'a person';
 
 export interface EngineObserver {
   changed(change: Change, by: Doer): void;

@@ -188,8 +188,8 @@ export class IncusEngine implements Engine {
     const line = `${method} ${about.join(' ')}`;
     const command = { host: member, line, isRead: method === 'GET', timeoutMs: REQUEST_MS, signal };
     // What is read cannot be changed by who reads it, and the other way round.
-    const arrive = async () =>
-      structuredClone(await this.#api.answer({ ...structuredClone(sent), by: { process, line } }));
+    const arrive = async (isLate: boolean) =>
+      structuredClone(await this.#api.answer({ ...structuredClone(sent), by: { process, line, isLate } }));
     return this.parts.commands.send(process, command, arrive);
   }
 

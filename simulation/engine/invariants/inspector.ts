@@ -1,4 +1,4 @@
-import { idOf } from '../../../src/orchestrator/model/attempt.ts';
+import { generationOf, idOf } from '../../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { PlatformResource } from '../../../src/orchestrator/model/platform-resource.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
@@ -69,6 +69,11 @@ export class EngineInspector
   readonly #givenUp = new Set<OwnerRef>();
   /** By id: what people did to its machine. */
   readonly #deeds = new Map<string, Set<keyof PeopleRates>>();
+  /**
+   * Identities of machines that a late create made. Such a create may arrive between the proof that its machine is gone and the
+   * write of that: listings then show the machine, and it is removed again.
+   */
+  readonly #madeLate = new Set<string>();
   #ofHalfMade: Violation | undefined;
   /** When the database went back last; 0: never. */
   #wentBackAt = 0;
@@ -124,6 +129,10 @@ export class EngineInspector
     journal.note('engine', `${what}${by === 'a person' ? '' : ` by ${by.process.name}`}`);
     if (change.what === 'machine booted') {
       this.#checkAddress(change.machine);
+      return;
+    }
+    if (change.what === 'machine made') {
+      if (by !== 'a person' && by.isLate) this.#madeLate.add(change.machine.identity);
       return;
     }
     const ref =
@@ -232,7 +241,10 @@ export class EngineInspector
     // A create that stood still since before people removed the machine may reach the engine now. The sweep removes its
     // machine; or it never becomes the one that its tenant had.
     const isRemade = this.hasSuffered(after.id, 'remove');
-    const isBlank = ({ disk }: Machine): boolean => isRemade && disk?.content.guest === undefined;
+    // What an earlier attempt left half-made has an order of its own, and never becomes the instance's machine.
+    const isEarlier = ({ ref = '' }: Machine): boolean => generationOf(ref) < generationOf(after.ownerRef);
+    const isBlank = (machine: Machine): boolean =>
+      machine.disk?.content.guest === undefined && (isRemade || isEarlier(machine));
     endIsTrue(written, { ...truth, machines: own.filter((machine) => !isBlank(machine)) });
     // What people were moving to a host that is silent since is removed once it is shown.
     const isHidden = ({ host }: Machine): boolean =>
@@ -240,7 +252,13 @@ export class EngineInspector
       engine.hosts.some(({ name, isSilent }) => name === host && isSilent);
     destroyedIsProved(
       written,
-      own.filter((machine) => machine.ref === after.ownerRef && !isHidden(machine) && !isRemade),
+      own.filter(
+        (machine) =>
+          machine.ref === after.ownerRef &&
+          !isHidden(machine) &&
+          !isRemade &&
+          !this.#madeLate.has(machine.identity),
+      ),
     );
     // Where a machine is gone, and its row does not know that yet, another may have its address.
     const withMachine = new Set(engine.machines().flatMap(({ ref }) => (ref === undefined ? [] : idOf(ref))));
@@ -259,7 +277,7 @@ export class EngineInspector
 
 type DiskChange = Extract<Change, { disk: Disk }>;
 
-function hasRun(change: Exclude<Change, { what: 'machine booted' }>): boolean {
+function hasRun(change: Exclude<Change, { what: 'machine booted' | 'machine made' }>): boolean {
   const disk = change.what === 'machine removed' ? change.machine.disk : change.disk;
   return disk?.content.guest !== undefined || disk?.name.endsWith('.volume') === true;
 }

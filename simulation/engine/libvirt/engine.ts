@@ -278,8 +278,9 @@ export class LibvirtEngine implements Engine {
     command: Parameters<Commands['send']>[1],
     run: () => Promise<T>,
   ): Promise<T> {
-    const by = { process, line: `${command.line} on ${command.host.name}` };
-    return this.#parts.commands.send(process, command, () => {
+    const line = `${command.line} on ${command.host.name}`;
+    return this.#parts.commands.send(process, command, (isLate) => {
+      const by = { process, line, isLate };
       const running = run();
       this.#observe(by);
       // A command of several parts may go on after this.
@@ -306,6 +307,7 @@ export class LibvirtEngine implements Engine {
         observer.changed({ what: 'disk replaced', before, disk }, by);
     }
     for (const [key, machine] of this.#machines) {
+      if (!machinesBefore.has(key)) observer.changed({ what: 'machine made', machine }, by);
       const wasOff = (machinesBefore.get(key)?.power ?? 'stopped') === 'stopped';
       if (machine.power === 'stopped') this.#boots.delete(key);
       else if (wasOff && !this.#boots.has(key)) {

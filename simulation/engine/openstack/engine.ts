@@ -160,7 +160,9 @@ export class OpenStackEngine implements Engine {
     const isRead = sent.method === 'GET' || service === 'keystone';
     const host = { name: service, isSilent: false };
     const command = { host, line, isRead, timeoutMs: REQUEST_MS, signal: sent.signal };
-    return this.#parts.commands.send(process, command, () => this.#api(sent, { process, line }));
+    return this.#parts.commands.send(process, command, (isLate) =>
+      this.#api(sent, { process, line, isLate }),
+    );
   }
 
   #machineOf(server: Server): Machine {
