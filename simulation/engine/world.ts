@@ -153,6 +153,7 @@ export class EngineWorld extends OrchestratorWorld {
         this.removedByOperator.add(id);
         await orderDestroy(tx, record, now, { reason: 'operator', by: 'an operator' });
       });
+      this.database.workWritten();
     }
   }
 
