@@ -3,6 +3,7 @@ import { accountId, claim, dueWork, instance, now } from '../../test/support/row
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
 import { describeAccounts } from './accounts.suite.ts';
+import { NotBindable } from './bindable.ts';
 import { describeClaims } from './claims.suite.ts';
 import { describeInstances } from './instances.suite.ts';
 import { describeOperators } from './operators.suite.ts';
@@ -32,6 +33,16 @@ export function describeStore(name: string, { setup, teardown }: StoreOfSuite): 
     });
 
     describe('transactions', () => {
+      it('are not committed without a write that was refused, also if nobody waited for it [refused-write]', async () => {
+        const broken = store.transact(async (tx) => {
+          await tx.instances.insert(instance('a'));
+          await tx.instances.insert(instance('a\0'));
+          await tx.instances.byId('a');
+        });
+        await expect(broken).rejects.toThrow(NotBindable);
+        expect(await store.read.instances.list({})).toEqual([]);
+      });
+
       it('keep all or nothing', async () => {
         const broken = store.transact(async (tx) => {
           await tx.instances.insert(instance('a'));

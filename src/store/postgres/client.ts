@@ -59,6 +59,8 @@ export class BerthClient extends Client {
  * `Packet`.
  */
 export class TransactionClient extends BerthClient {
+  /** Why a statement of the transaction was not sent. The server knows nothing of it, so the commit must not be sent. */
+  refused: unknown;
   #packet: Packet | undefined;
 
   override query(query: string | QueryConfig): Promise<QueryResult>;
@@ -73,7 +75,16 @@ export class TransactionClient extends BerthClient {
       this.#packet = new Packet();
       process.nextTick(() => this.#sendNow());
     }
-    return this.#packet.add(query as QueryConfig, findable(query, values) as unknown[] | undefined);
+    return this.#packet.add(query as QueryConfig, this.#sendable(query, values) as unknown[] | undefined);
+  }
+
+  #sendable(query: unknown, values: unknown): unknown {
+    try {
+      return findable(query, values);
+    } catch (error) {
+      this.refused ??= error;
+      throw error;
+    }
   }
 
   #sendNow(): void {

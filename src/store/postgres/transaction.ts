@@ -4,6 +4,7 @@ import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import { SchemaChanged } from '../database-refused.ts';
 import type { Connection } from '../queries/connection.ts';
+import type { TransactionClient } from './client.ts';
 import type { ClientConnection, ConnectionOf } from './connection.ts';
 import type { KnownSchema } from './database-format.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';
@@ -83,15 +84,18 @@ async function runOnce<T, Schema>(
   connectionOf: ConnectionOf<Schema>,
   body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
-  const client = await asFailure(pool.connect());
+  // The pool of transactions makes clients of this class.
+  const client = (await asFailure(pool.connect())) as PoolClient & TransactionClient;
   const connection = connectionOf(client);
   connection.unanswered.length = 0;
+  client.refused = undefined;
   let isLost = false;
   try {
     const begun = begin(client, schema);
     void connection.write(begun);
     const { result, last = [] } = await body(connection);
     const id = await begun;
+    if (client.refused !== undefined) throw client.refused;
     const lost = await commit(client, last);
     if (lost !== undefined) {
       isLost = true;

@@ -18,7 +18,7 @@ import { NotBindable } from '../bindable.ts';
 export function toWhole(value: number): number {
   // A placeholder of a prepared statement may be null.
   if (Number.isInteger(value ?? 0)) return value;
-  throw new NotBindable(`the database was given the number ${value}: expected a whole number`);
+  throw new NotBindable('the database was given a fraction or no number: expected a whole number');
 }
 
 /**
