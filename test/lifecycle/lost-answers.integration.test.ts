@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { silentLog } from '../support/doubles/log.ts';
 import { everyProbeWorks, plainEndpoint } from '../support/doubles/plain-platform.ts';
@@ -29,25 +30,27 @@ describe('a call whose answer is lost is looked for, not repeated:', () => {
   });
 });
 
-it('a create whose machine needs another call goes on with the one that is there [create-in-several-calls]', async () => {
-  await using berth = await startPlainOrchestrator(() => 'none');
-  const { driver } = berth.platform;
-  const { create, get } = driver;
-  let calls = 0;
-  // Two calls make it, and it is being made until the second one; the answer to the first is lost.
-  driver.create = async (spec, cookie) => {
-    const step = await create(spec, cookie);
-    if (++calls === 1) throw new Error('the answer was lost');
-    return step;
-  };
-  driver.get = async (ref) => {
-    const found = await get(ref);
-    return found.answer === 'observed' && calls < 2
-      ? { answer: 'observed', value: { ...found.value, power: 'building' } }
-      : found;
-  };
+it('a create whose machine needs another call goes on with the one that is there, on the host that has it now [create-in-several-calls]', async () => {
+  const hosts: unknown[] = [];
+  // Two calls make it, and it is being made until the second one; the answer to the first is lost, and it is moved.
+  const wrapDriver = ({ create, get, ...driver }: PlatformDriver): PlatformDriver => ({
+    ...driver,
+    place: async () => ({ answer: 'placed', hosts: [{ host: 'h1', units: 1, counted: [] }] }),
+    create: async (spec, cookie, call) => {
+      const step = await create(spec, cookie, call);
+      if (hosts.push(spec.host) === 1) throw new Error('the answer was lost');
+      return step;
+    },
+    get: async (ref) => {
+      const found = await get(ref);
+      return found.answer === 'observed' && hosts.length < 2
+        ? { answer: 'observed', value: { ...found.value, host: 'h2', power: 'building' } }
+        : found;
+    },
+  });
+  await using berth = await startPlainOrchestrator(() => 'none', { wrapDriver });
   await online(berth);
-  expect(calls).toBe(2);
+  expect(hosts).toEqual(['h1', 'h2']);
 });
 
 describe('a call that did not get through is sent again:', () => {

@@ -42,6 +42,19 @@ export async function findEarlierCreate<T>(
 }
 
 /**
+ * The row with the host that has the resource now, if an earlier create made one and an operator has moved it since: a
+ * create on the old host would make a second one. If the platform chooses hosts, the row is unchanged.
+ */
+export function atItsHost<Row extends Pick<Creatable, 'host'>>(
+  row: Row,
+  before: BeforeCreate<{ host?: string }>,
+  place: unknown,
+): Row {
+  const isMadeThere = before.answer === 'observed' && place !== undefined;
+  return isMadeThere ? { ...row, host: before.value.host ?? row.host } : row;
+}
+
+/**
  * Postpones the attempt until an earlier create can no longer appear. The wait does not count as an attempt. If the
  * process dies after the wait, its claim counts, and the next claim waits again.
  */

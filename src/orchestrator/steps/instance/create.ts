@@ -9,7 +9,7 @@ import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { askForMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
+import { afterCreate, atItsHost, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
 import { alone, openNextAttempt, placeInstance } from '../place.ts';
@@ -125,8 +125,9 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   if (driver.place === undefined && lease.cookie === null) await takeTrials(context, record.id);
   const cordons = await activeCordons(context.store.read, clock.now(), record.id);
   const avoidHosts = cordonedHosts(cordons, context.platform);
-  const spec = toMachineSpec(context, record, avoidHosts);
-  if (driver.place === undefined || lease.cookie !== null || record.host !== null)
+  const located = atItsHost(record, before, driver.place);
+  const spec = toMachineSpec(context, located, avoidHosts);
+  if (driver.place === undefined || lease.cookie !== null || located.host !== null)
     return callStep(context, lease, (call) => driver.create(spec, lease.cookie, call));
   return alone(context, async () => {
     const placed = await placeInstance(context, record, spec);

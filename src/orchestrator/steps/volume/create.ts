@@ -6,7 +6,7 @@ import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { toNote } from '../../volumes/note.ts';
 import { transitionVolume, updateAttachmentStatus } from '../../volumes/transition.ts';
-import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
+import { afterCreate, atItsHost, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import { type StepContext, volumesOf } from '../context.ts';
 import { alone, openNextAttempt, placeVolume } from '../place.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
@@ -51,8 +51,9 @@ async function findOrCreate(context: StepContext, lease: Lease, record: VolumeRe
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
   if (before.answer === 'absent' && before.waitMs > 0)
     return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };
-  const spec = toVolumeSpec(context, record);
-  if (volumes.place === undefined || lease.cookie !== null || record.host !== null)
+  const located = atItsHost(record, before, volumes.place);
+  const spec = toVolumeSpec(context, located);
+  if (volumes.place === undefined || lease.cookie !== null || located.host !== null)
     return callStep(context, lease, (call) => volumes.create(spec, lease.cookie, call));
   return alone(context, async () => {
     const placed = await placeVolume(context, record, spec);
