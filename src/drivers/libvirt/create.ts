@@ -7,7 +7,7 @@ import type { Change } from './change.ts';
 import { define, mend, remark } from './definition.ts';
 import { type HostDomain, macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
 import { hasProblem, onProblem, VirshError } from './errors.ts';
-import { type FoundMachine, type Member, readMachine } from './fleet.ts';
+import { type FoundMachine, type Member, readMachine, rereadMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { observeDomains } from './hosts/domains.ts';
 import { chooseGpus } from './hosts/place.ts';
@@ -162,11 +162,10 @@ async function settle(
   spec: MachineSpec,
 ): Promise<Step<ObservedMachine>> {
   const [machine, view, domains] = await Promise.all([
-    readMachine(host, spec.ref),
+    rereadMachine(host, spec.ref),
     viewOf(host, config),
     observeDomains(host, host.shell),
   ]);
-  if (machine === undefined) throw new VirshError('no_domain', `${spec.ref} is gone from ${host.name}`);
   const { mark, uuid } = machine.domain;
   const others = domains.filter((other) => other.uuid !== uuid);
   const sharesPort = mark.nat !== undefined && takenPorts(others).has(mark.nat.hostPort);
@@ -256,9 +255,7 @@ export async function powerOn(change: Change, { host, domain }: FoundMachine): P
 
 /** The running machine once it has an endpoint; pending until then. */
 export async function finishBoot(change: Change, host: Member, ref: string): Promise<Step<ObservedMachine>> {
-  const machine = await readMachine(host, ref);
-  if (machine === undefined) throw new VirshError('no_domain', `${ref} is gone from ${host.name}`);
-  const observed = await toObserved(await mend(machine, change));
+  const observed = await toObserved(await mend(await rereadMachine(host, ref), change));
   return observed.power === 'running' && observed.endpoint !== undefined
     ? done(observed)
     : pending(host.name, 1_000, 'boot');

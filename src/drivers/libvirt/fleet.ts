@@ -201,6 +201,17 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
   }
 }
 
+/**
+ * Reads a machine again on the host that had it.
+ *
+ * @throws {VirshError} `no_domain` if it has left the host since, such as to another one
+ */
+export async function rereadMachine(host: Member, ref: OwnerRef): Promise<FoundMachine> {
+  const machine = await readMachine(host, ref);
+  if (machine === undefined) throw new VirshError('no_domain', `${ref} is gone from ${host.name}`);
+  return machine;
+}
+
 export const UNMARKED = "whose UUID is one of Berth's, but without Berth's metadata";
 
 /**

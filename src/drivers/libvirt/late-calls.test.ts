@@ -88,6 +88,14 @@ describe('a late call', () => {
     expect(runs()).toBe(false);
   });
 
+  it('to start it does not report the disk of a machine that was moved meanwhile as lost', async () => {
+    const { slow, hold, host, bench } = await late();
+    await bench.stop(REF);
+    const move = async () => [host.domains.delete(REF), host.files.delete(`${REF}.qcow2`)];
+    const step = await hold('pool-dumpxml', () => slow.start(REF, null, bench.call()), move);
+    expect(step).toMatchObject({ outcome: 'failed', code: 'gone' });
+  });
+
   it('to attach a volume does not attach it after a detach that found nothing', async () => {
     const { slow, hold, volumes, bench } = await late();
     const step = await hold(

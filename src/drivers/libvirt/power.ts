@@ -4,7 +4,7 @@ import type { Change } from './change.ts';
 import { finishBoot, powerOn } from './create.ts';
 import { remark } from './definition.ts';
 import { isHostFailure, isRefusal, onProblem, VirshError } from './errors.ts';
-import { type FoundMachine, rankOf, readMachine } from './fleet.ts';
+import { type FoundMachine, rankOf, readMachine, rereadMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import { readHostView } from './hosts/host-view.ts';
@@ -89,8 +89,11 @@ export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie
       'conflict',
       `${host.name} and ${rival.host.name} both have ${ref}, stopped: undefine the one with the older disk`,
     );
-  if (await isDiskLost(host, domain.disks[0]?.path))
+  if (await isDiskLost(host, domain.disks[0]?.path)) {
+    // It may have been moved, with its disk, since it was found.
+    await rereadMachine(host, ref);
     return failed('disk_lost', `${domain.disks[0]?.path} is not in the pool of ${host.name}`);
+  }
   if (domain.mark.claim === 'released')
     return platform.fleet.alone(`place on ${host.name}`, () => reclaim(platform, machine));
   const refusal = domain.mark.claim === 'open' ? await holdClaim(platform, machine) : undefined;
