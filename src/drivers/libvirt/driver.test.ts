@@ -5,7 +5,7 @@ import { describeDriver } from '../kit/driver.suite.ts';
 import { aCatalog } from './catalog.fixture.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
 import { MemoryHost } from './memory-host.fixture.ts';
-import { openMemoryPlatform } from './platform.fixture.ts';
+import { aMachine, openMemoryPlatform } from './platform.fixture.ts';
 import { faultOf } from './trouble.ts';
 import { parseXml, serializeXml } from './xml.ts';
 
@@ -277,6 +277,13 @@ describe('a problem that does not stop a machine is reported as its fault', () =
       });
     expect(faultOf({ ...shown, running: false }, around)).toBeUndefined();
   });
+});
+
+it('a machine whose restart was given up after its power was cut is stopped', async () => {
+  const { driver } = await aMachine();
+  for (const cookie of [null, 'kvm-1'])
+    expect(await driver.restart('berth-a', 'one', cookie)).toMatchObject({ outcome: 'pending' });
+  expect(await driver.get('berth-a')).toMatchObject({ value: { power: 'stopped' } });
 });
 
 it('a start fails finally without the disk, but not without the whole pool [libvirt-disk-lost]', async () => {

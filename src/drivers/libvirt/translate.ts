@@ -60,7 +60,7 @@ export function powerOf({
 }: Pick<Running, 'running' | 'pause' | 'domain'>): Power {
   if (running) return pause === undefined || pause.passes ? 'running' : 'paused';
   if (mark.memo === 'create' || mark.memo === 'boot') return 'building';
-  return mark.memo?.startsWith('restart ') ? 'starting' : 'stopped';
+  return 'stopped';
 }
 
 async function endpointOf(machine: Running): Promise<Endpoint | undefined> {
