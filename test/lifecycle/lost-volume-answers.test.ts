@@ -1,18 +1,35 @@
 import { describe, expect, it } from 'vitest';
+import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { silentLog } from '../support/doubles/log.ts';
-import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { first, online } from './lost-answers.fixture.ts';
 
 describe('a volume', () => {
-  it('whose create was lost is looked for before it is sent again', async () => {
-    await using berth = await startPlainOrchestrator((call, nth) => {
+  it('whose create was lost is looked for before it is sent again, to the host that has it now', async () => {
+    const hosts: unknown[] = [];
+    const wrapDriver = (driver: PlatformDriver): PlatformDriver => {
+      const { volumes } = driver;
+      if (volumes === undefined) throw new Error('it has no volumes');
+      const place = async () =>
+        ({ answer: 'placed', hosts: [{ host: 'h1', units: 1, counted: [] }] }) as const;
+      const create: VolumeDriver['create'] = (spec, ...rest) => {
+        hosts.push(spec.host);
+        return volumes.create(spec, ...rest);
+      };
+      const get: VolumeDriver['get'] = async (ref) => {
+        const found = await volumes.get(ref);
+        return found.answer === 'observed' ? { ...found, value: { ...found.value, host: 'h2' } } : found;
+      };
+      return { ...driver, volumes: { ...volumes, place, create, get } };
+    };
+    const plan: Plan = (call, nth) => {
       if (call.method === 'volumes.create' && nth === 1) return 'fail-after';
       return call.method === 'volumes.get' && nth <= 3 ? 'unknown' : 'none';
-    });
+    };
+    await using berth = await startPlainOrchestrator(plan, { wrapDriver });
     const id = await berth.createVolume();
     await berth.passUntil(`/volumes/${id}`, 'AVAILABLE');
-    expect([berth.count('volumes.get'), berth.count('volumes.create')]).toEqual([4, 2]);
-    expect(berth.platform.volumes.size).toBe(1);
+    expect([berth.count('volumes.get'), hosts, berth.platform.volumes.size]).toEqual([4, ['h1', 'h2'], 1]);
   });
 
   it('that turns up after its deletion was proved is deleted again, and one without a row is only reported', async () => {

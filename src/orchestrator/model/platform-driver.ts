@@ -87,7 +87,8 @@ export interface Endpoint {
 
 /**
  * The power states of a machine. `paused`: its processors are halted and its memory is kept. An operator or the engine
- * did it, such as QEMU when the host's disk is full. It lasts until `start` resumes the machine.
+ * did it, such as QEMU when the host's disk is full. It lasts until `start` resumes the machine. `starting` and `stopping`
+ * end without a further call.
  */
 export const powers = [
   'building',
