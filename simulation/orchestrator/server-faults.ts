@@ -60,15 +60,13 @@ function partition(world: ServersWorld, chance: Chance): void {
 /** For how long the clock of one of several servers stays wrong at most. */
 const SET_RIGHT_WITHIN_MS = 40_000;
 
-/** How far a jump puts a clock off at most. */
-export const LONGEST_JUMP_MS = 3_600_000;
-
 /** One server alone may keep a wrong clock. Several share leases by their clocks: each is set right soon. */
 function jump(world: ServersWorld, chance: Chance): void {
   const replica = chance.pick(world.replicas);
-  const ms = chance.pick([1_000, 30_000, 600_000, LONGEST_JUMP_MS]) * chance.between(-1, 1);
+  const ms = chance.pick([1_000, 30_000, 600_000, 3_600_000]) * chance.between(-1, 1);
   replica.clockOffsetMs = Math.round(ms);
   world.journal.note(replica.name, `has a clock that is ${replica.clockOffsetMs} ms off`);
+  replica.mostOffMs = Math.max(replica.mostOffMs, Math.abs(replica.clockOffsetMs));
   world.tally.clockJumps++;
   if (world.scenario.replicas === 1) return;
   world.scheduler.after(chance.between(1_000, SET_RIGHT_WITHIN_MS), () => {

@@ -49,6 +49,8 @@ export class OrchestratorReplica extends Replica<
   { orchestrator: Orchestrator; store: Store; listOffered(id: string): Promise<string[] | undefined> },
   OrchestratorWorld
 > {
+  /** How far its wall clock was off at most, in milliseconds. */
+  mostOffMs = 0;
   readonly #config: Config;
   #platform: string;
   #feed: CommitFeed | undefined;
