@@ -283,7 +283,7 @@ export interface Store {
   nextWorkAt(platform: string): Promise<number | null>;
   /**
    * Makes all work claimable: no other process holds a lease, and a pause may be misdated, since the clock may have been
-   * set back since. Does nothing if the database is shared.
+   * set back since. A step that waited for an earlier create waits again. Does nothing if the database is shared.
    */
   takeOverWork(now: number): Promise<void>;
   /** Checks that there is room for a write: writes about as much as a create and rolls it back, in one transaction. */

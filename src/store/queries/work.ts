@@ -274,7 +274,12 @@ export async function nextWorkAt(connection: Connection, platform: string): Prom
 }
 
 export async function takeOverWork({ db, work }: Connection, now: number): Promise<void> {
-  await db.update(work).set({ ...noLease, notBefore: earlier(work.notBefore, now) });
+  await db.update(work).set({
+    ...noLease,
+    notBefore: earlier(work.notBefore, now),
+    waitedAttempt: null,
+    lastError: sql`CASE WHEN ${work.waitedAttempt} IS NULL THEN ${work.lastError} END`,
+  });
 }
 
 function isHeldBy(work: WorkTable, { resourceId, token }: Pick<Lease, 'resourceId' | 'token'>) {
