@@ -161,7 +161,7 @@ export class Cluster {
   readonly volumes: Volume[] = [];
   readonly forwards: Forward[] = [];
   /** The configuration of the project. */
-  readonly project: Record<string, string> = {};
+  project: Record<string, string> = { 'features.images': 'true' };
   readonly operations = new Map<string, Operation>();
   /** Disks whose record somebody has lost, with what they were of. */
   readonly lost = new Set<Instance>();

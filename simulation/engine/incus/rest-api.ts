@@ -1,5 +1,5 @@
 import { type Cluster, NETWORK, type Operation, POOL, PROJECT, Refusal } from './cluster.ts';
-import { IMAGE, InstanceApi, type Reply, type Sent } from './instance-api.ts';
+import { IMAGE, InstanceApi, type Reply, type Sent, tagOf } from './instance-api.ts';
 import { ForwardApi, StorageApi } from './storage-api.ts';
 
 const GIB = 2 ** 30;
@@ -70,7 +70,8 @@ export class RestApi {
     return { metadata: showOperation(operation) };
   }
 
-  async #read({ method, path, query, body }: Sent): Promise<Reply> {
+  async #read(sent: Sent): Promise<Reply> {
+    const { path, query } = sent;
     const cluster = this.#cluster;
     switch (path) {
       case '/1.0': {
@@ -99,10 +100,24 @@ export class RestApi {
       case `/1.0/images/${IMAGE}`:
         return { metadata: {} };
       case `/1.0/projects/${PROJECT}`:
-        if (method === 'PATCH') Object.assign(cluster.project, body.config);
-        return { metadata: { config: cluster.project } };
+        return this.#project(sent);
     }
     throw new Refusal(404, 'Not found');
+  }
+
+  /** A PATCH drops the keys that it does not name, as Incus' does: its fault. */
+  #project({ method, body, match }: Sent): Reply {
+    const { project } = this.#cluster;
+    const etag = tagOf(project);
+    if (method === 'GET') return { metadata: { config: project, description: 'of Berth' }, etag };
+    if (match !== undefined && match !== etag) throw new Refusal(412, "ETag doesn't match");
+    const changed = Object.keys({ ...project, ...body.config }).filter(
+      (key) => body.config?.[key] !== project[key],
+    );
+    if (changed.some((key) => key.startsWith('features.')))
+      throw new Refusal(400, "You can't change the features of the default project");
+    this.#cluster.project = { ...body.config };
+    return {};
   }
 
   #member(name: string, isOffline: boolean): object {

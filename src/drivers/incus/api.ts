@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AskedHosts } from '../../orchestrator/model/platform-driver.ts';
 import type { IncusClient } from './client.ts';
-import { IncusRefusal, isNotFound } from './errors.ts';
+import { IncusRefusal, isConflict, isNotFound } from './errors.ts';
 
 /** Incus' status code of a stopping instance. */
 const STOPPING = 107;
@@ -247,15 +247,28 @@ export class IncusApi {
     }
   }
 
-  /** @throws also if the project does not exist */
+  /** The configuration of the project. @throws also if the project does not exist */
   async projectConfig(): Promise<Readonly<Record<string, string>>> {
-    const { metadata } = await this.client.get(`/1.0/projects/${this.client.project}`);
-    return z.object({ config: configSchema }).parse(metadata).config;
+    return (await this.#project()).config;
   }
 
-  /** Changes these keys of the project; '' removes one. */
-  async setProjectConfig(config: Record<string, string>): Promise<void> {
-    await this.client.send('PATCH', `/1.0/projects/${this.client.project}`, { body: { config } });
+  /**
+   * Sets these keys of the project. It replaces the whole configuration: Incus 6.0 takes a PATCH that does not name the
+   * project's features for their removal. Another server may change the project meanwhile: then it tries again.
+   */
+  async setProjectConfig(keys: Record<string, string>, tries = 4): Promise<void> {
+    const { config, description, etag } = await this.#project();
+    const body = { description, config: { ...config, ...keys } };
+    const sent = this.client.send('PUT', `/1.0/projects/${this.client.project}`, { body, etag });
+    await sent.catch((error) => {
+      if (tries <= 1 || !isConflict(error)) throw error;
+      return this.setProjectConfig(keys, tries - 1);
+    });
+  }
+
+  async #project() {
+    const { metadata, etag } = await this.client.get(`/1.0/projects/${this.client.project}`);
+    return { ...z.object({ config: configSchema, description: z.string() }).parse(metadata), etag };
   }
 
   /** An image by alias or fingerprint. Undefined if it does not exist. */

@@ -113,6 +113,14 @@ describeDriver('an Incus cluster in memory', {
   teardown: ({ driver }) => driver.close(),
 });
 
+it('two servers at once leave both marks, and the settings of the project [incus-writers-at-once]', async () => {
+  const { cluster, open } = setUp();
+  const before = cluster.project;
+  await Promise.all([open(), open()].map(({ writer }, index) => writer?.write(`w${index}`, 'mark')));
+  const marks = { 'user.berth.writer.w0': 'mark', 'user.berth.writer.w1': 'mark' };
+  expect(cluster.project).toEqual({ ...before, ...marks });
+});
+
 it('a stopped machine takes a unit only if its offer holds it, and starts only where there is room [incus-released]', async () => {
   const { time, cluster, open } = setUp();
   const driver = open();
