@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { OTHER, TOKEN_MS, URLS } from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
+import {
+  ADMIN,
+  clientOf,
+  MEMBER,
+  OTHER,
+  TOKEN_MS,
+  URLS,
+} from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
 import { TRIAL_ORDER } from '../kit/checks/bench.ts';
 import { ended, openstackInMemory, specOf, withMachine } from './driver.fixture.ts';
 import { openOpenStack } from './open.ts';
@@ -139,6 +146,58 @@ describe('what somebody does at the cloud', () => {
     for (const id of setting.cloud.ports.keys()) await setting.ask('DELETE', `${neutron}/ports/${id}`);
     expect(await setting.power()).toBe('starting');
   });
+});
+
+describe('a request that Nova accepts and does not carry out', () => {
+  /** A driver with a machine on a cloud whose hosts fail at all they do from now on. */
+  async function onFailingHosts(onStop: 'hold' | 'release' = 'hold') {
+    const setting = await withMachine({ onStop });
+    Object.assign(setting.cloud, { fails: (rate?: number) => rate === undefined });
+    return setting;
+  }
+
+  it('is a failure with the reason of the host, and is sent again: a delete [openstack-delete-failed]', async () => {
+    const setting = await onFailingHosts();
+    const { driver, ref } = setting;
+    const remove = () => ended(setting, (cookie) => driver.destroy(ref, cookie, TRIAL_ORDER));
+    const detail = expect.stringMatching(/delete of the server \S+ .*: Failed to terminate process$/);
+    expect(await remove()).toMatchObject({ outcome: 'failed', code: 'internal', detail });
+    Object.assign(setting.cloud, { fails: () => false });
+    expect(await remove()).toMatchObject({ outcome: 'done' });
+  });
+
+  it('is a failure, and is sent again: a stop that shelves [openstack-shelve-failed]', async () => {
+    const setting = await onFailingHosts('release');
+    const { driver, ref } = setting;
+    const stop = () => ended(setting, (cookie) => driver.stop(ref, cookie));
+    const detail = expect.stringMatching(/shelve of the server \S+ .*: Nova shows ACTIVE$/);
+    expect(await stop()).toMatchObject({ outcome: 'failed', code: 'internal', detail });
+    Object.assign(setting.cloud, { fails: () => false });
+    expect(await stop()).toMatchObject({ outcome: 'done' });
+  });
+});
+
+describe('a machine that an administrator has locked', () => {
+  it.each(['stop', 'start', 'destroy'] as const)(
+    'is not changed, and the failure names the lock: %s [openstack-locked]',
+    async (what) => {
+      const setting = await withMachine({ as: MEMBER });
+      const { driver, ref } = setting;
+      if (what === 'start') await ended(setting, (cookie) => driver.stop(ref, cookie));
+      const admin = await clientOf(setting, ADMIN);
+      const lock = (action: string) =>
+        admin.ask('POST', `${nova}/servers/${setting.id}/action`, { [action]: null });
+      const act = () =>
+        ended<unknown>(setting, (cookie) =>
+          what === 'destroy' ? driver.destroy(ref, cookie, TRIAL_ORDER) : driver[what](ref, cookie),
+        );
+      await lock('lock');
+      const detail = expect.stringContaining(`openstack server unlock ${setting.id}`);
+      expect(await act()).toMatchObject({ outcome: 'failed', code: 'conflict', detail });
+      await lock('unlock');
+      expect(await act()).toMatchObject({ outcome: 'done' });
+    },
+  );
 });
 
 describe('a cloud that keeps deleted servers for a while', () => {

@@ -14,6 +14,7 @@ import {
 } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS, waitForServer, waitForVolume } from './platform.ts';
 import {
+  detailOf,
   isCopy,
   isMarkKey,
   mark,
@@ -41,8 +42,9 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   if (unmarked !== undefined) throw markIsMissing(unmarked, ref);
   const servers = found.filter((one) => refOf(one) === ref && !isCopy(one));
   const locked = servers.find((server) => server.locked);
-  if (locked !== undefined)
-    return failed('conflict', `the server ${locked.id} is locked: \`openstack server unlock ${locked.id}\``);
+  if (locked !== undefined) return lockedServer(locked);
+  const undone = servers.find((one) => cookie?.includes(one.id) && isLeft(one));
+  if (undone !== undefined) return notDone(undone, 'delete');
   for (const server of servers) await removeServer(platform, server, order);
   const next = `${COOKIE}${ids.join(',')}`;
   const [last] = servers;
@@ -84,6 +86,22 @@ async function markPorts({ api }: Platform, ref: OwnerRef, { ports, server }: At
     await unlessGone(api.update('network', `/ports/${one.id}`, 'port', { description }));
   }
 }
+
+/** The failure while an administrator has locked a server: Nova refuses members every change. */
+export const lockedServer = ({ id }: Server): Step<never> =>
+  failed('conflict', `the server ${id} is locked: \`openstack server unlock ${id}\``);
+
+/** The failure after an accepted request that has ended without effect: Nova shows a task before it answers. */
+export const notDone = (server: Server, request: string): Step<never> =>
+  failed(
+    'internal',
+    `Nova accepted ${request} of the server ${server.id} and did not do it: ${detailOf(server)}`,
+    'certain',
+  );
+
+/** Whether an accepted DELETE has ended without effect: Nova shows its task before it answers. */
+const isLeft = (server: Server): boolean =>
+  taskOf(server) === undefined && server.status !== 'SOFT_DELETED';
 
 async function removeServer({ api }: Platform, server: Server, order: DestroyOrder): Promise<void> {
   if (taskOf(server) === 'deleting') return;
