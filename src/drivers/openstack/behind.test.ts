@@ -286,6 +286,43 @@ describe('a create', () => {
     expect(early).toBe(0);
   });
 
+  it('whose request for a server arrives late asks for no second one [openstack-late-server]', async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    const setting = openstackInMemory({
+      transport: (own) => ({
+        ...own,
+        async send(sent) {
+          if (late !== undefined || sent.method !== 'POST' || !sent.url.endsWith('/servers'))
+            return own.send(sent);
+          late = () => own.send(sent);
+          throw new Error('the answer is lost');
+        },
+      }),
+    });
+    const driver = setting.open();
+    await expect(driver.create(specOf('berth-inst-1'), null)).rejects.toThrow('lost');
+    const again = await driver.create(specOf('berth-inst-1'), null);
+    expect([again, setting.cloud.servers.size]).toEqual([expect.objectContaining({ outcome: 'pending' }), 0]);
+    await late?.();
+    const made = await ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
+    expect([made, setting.cloud.servers.size]).toEqual([expect.objectContaining({ outcome: 'done' }), 1]);
+  });
+
+  it('that made two servers removes both, also the one whose port was unplugged by the other [openstack-unplugged]', async () => {
+    const setting = await withMachine();
+    const server = setting.cloud.servers.get(setting.id);
+    const { berth_id: _, ...metadata } = server?.metadata ?? {};
+    Object.assign(server ?? {}, { metadata });
+    for (const port of setting.cloud.ports.values())
+      Object.assign(port, {
+        device_id: '',
+        description: port.description.replace(/made \S+/, 'making asked'),
+      });
+    expect(await setting.driver.list()).toMatchObject({ items: [{ ref: setting.ref }], copies: [] });
+    await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    expect(setting.cloud.servers.size + setting.cloud.ports.size).toBe(0);
+  });
+
   it('completes a security group whose creation was interrupted', async () => {
     const setting = openstackInMemory();
     const group = { id: setting.cloud.id(), name: 'berth', project_id: 'berth', security_group_rules: [] };

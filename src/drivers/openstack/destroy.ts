@@ -100,8 +100,7 @@ export const notDone = (server: Server, request: string): Step<never> =>
   );
 
 /** Whether an accepted DELETE has ended without effect: Nova shows its task before it answers. */
-const isLeft = (server: Server): boolean =>
-  taskOf(server) === undefined && server.status !== 'SOFT_DELETED';
+const isLeft = (server: Server): boolean => taskOf(server) === undefined && server.status !== 'SOFT_DELETED';
 
 async function removeServer({ api }: Platform, server: Server, order: DestroyOrder): Promise<void> {
   if (taskOf(server) === 'deleting') return;
