@@ -7,8 +7,10 @@ import {
   TOKEN_MS,
   URLS,
 } from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
+import { NoRoomForMark } from '../../ports/errors.ts';
 import { TRIAL_ORDER } from '../kit/checks/bench.ts';
 import { ended, openstackInMemory, specOf, withMachine } from './driver.fixture.ts';
+import { CloudRefusal } from './errors.ts';
 import { openOpenStack } from './open.ts';
 
 const MINUTE = 60_000;
@@ -369,6 +371,24 @@ describe('a create', () => {
       code: 'capacity',
     });
   });
+});
+
+it('a quota without room for the mark of the writer is told from other refusals [openstack-writer-quota]', async () => {
+  let message = "Quota exceeded for resources: ['security_group'].";
+  const { open } = openstackInMemory({
+    transport: (own) => ({
+      ...own,
+      async send(sent) {
+        if (sent.method !== 'POST' || !sent.url.endsWith('/security-groups')) return own.send(sent);
+        const text = JSON.stringify({ NeutronError: { type: 'OverQuota', message, detail: '' } });
+        return { status: 409, headers: {}, text };
+      },
+    }),
+  });
+  const { writer } = open();
+  await expect(writer?.write('a', 'mark')).rejects.toBeInstanceOf(NoRoomForMark);
+  message = 'The security group is in use.';
+  await expect(writer?.write('a', 'mark')).rejects.toBeInstanceOf(CloudRefusal);
 });
 
 describe('what strangers of the cloud made', () => {
