@@ -120,6 +120,31 @@ describe('what somebody does at the cloud', () => {
     expect(setting.cloud.volumes.has(boot?.id ?? '')).toBe(false);
   });
 
+  it('takes a snapshot of its boot volume: the removal names it, and goes on without it [openstack-foreign-snapshot]', async () => {
+    let snapshots: object[] = [{ id: 's-1', name: 'before-upgrade' }];
+    const setting = await withMachine({
+      bootsFromVolume: true,
+      transport: (own) => ({
+        ...own,
+        async send(sent) {
+          if (sent.url.includes('/snapshots'))
+            return { status: 200, headers: {}, text: JSON.stringify({ snapshots }) };
+          if (sent.method !== 'DELETE' || !/volumes\/[^/]+$/.test(sent.url) || snapshots.length === 0)
+            return own.send(sent);
+          const message =
+            'Invalid volume: Volume status must be available or error and must not have snapshots.';
+          return { status: 400, headers: {}, text: JSON.stringify({ badRequest: { code: 400, message } }) };
+        },
+      }),
+    });
+    const remove = () => ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    const detail = expect.stringMatching(/snapshots hold the volume \S+: before-upgrade\. .*snapshot delete/);
+    expect(await remove()).toMatchObject({ outcome: 'failed', code: 'conflict', detail });
+    snapshots = [];
+    expect(await remove()).toMatchObject({ outcome: 'done' });
+    expect(setting.cloud.volumes.size).toBe(0);
+  });
+
   it('renames its port and its boot volume: it is shown until they are gone', async () => {
     const setting = await withMachine({ bootsFromVolume: true });
     const [port] = setting.cloud.ports.values();

@@ -3,7 +3,7 @@ import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
 import { KEEPS_DATA } from './client.ts';
-import { unlessConflict, unlessGone } from './errors.ts';
+import { CloudRefusal, unlessConflict, unlessGone } from './errors.ts';
 import {
   type Attempt,
   markIsMissing,
@@ -127,8 +127,15 @@ export function stuckVolume({ id, status }: Volume): Step<never> {
 export async function removeVolume(platform: Platform, volume: Volume, order: DestroyOrder): Promise<void> {
   const users = usersOf(volume);
   for (const server of users) await detachFrom(platform, volume, server);
-  if (users.length === 0 && REMOVABLE.has(volume.status))
-    await unlessConflict(platform.api.remove('volume', `/volumes/${volume.id}`, { order }));
+  if (users.length > 0 || !REMOVABLE.has(volume.status)) return;
+  const { api } = platform;
+  const removed = unlessConflict(api.remove('volume', `/volumes/${volume.id}`, { order }));
+  await removed.catch(async (error) => {
+    const holding = (await api.snapshots({ volume_id: volume.id })).map(({ id, name }) => name || id);
+    if (holding.length === 0) throw error;
+    const remedy = 'copy what is needed, then `openstack volume snapshot delete`';
+    throw new CloudRefusal(409, `snapshots hold the volume ${volume.id}: ${holding.join(', ')}. ${remedy}`);
+  });
 }
 
 /** Takes a volume from a server, or removes the attachment that outlived its server. */
