@@ -53,6 +53,8 @@ function novaOf(servers: Servers): Route[] {
     // Of a server whose cell is down, Nova's own database has little: no filter finds it.
     view: (server) => (cloud.isCellDown ? { id: server.id, status: 'UNKNOWN' } : serverView(server)),
     isListed: ({ vmState }) => vmState !== 'soft-delete',
+    // A server without a host is in a cell of its own, whose faults no list has.
+    hidden: ({ host }) => (host === undefined ? ['fault'] : []),
     create: (wanted, { who, by }) => servers.create(wanted as never, who, by),
     remove: (server, { by, who }) => servers.remove(unlocked(server, who), by),
   });

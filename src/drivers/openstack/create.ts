@@ -200,7 +200,9 @@ async function finish(
   const path = `/servers/${server.id}`;
   const isComplete = isCreated(server);
   const cookie = `server:${server.id}`;
-  if (server.status === 'ERROR' && !isComplete) return failedBuild(server);
+  // A list has no fault of a server for which Nova found no host.
+  if (server.status === 'ERROR' && !isComplete)
+    return failedBuild((server.fault === undefined && (await api.server(server.id))) || server);
   if (taskOf(server) === 'deleting' || server.status === 'SOFT_DELETED')
     return unfinished(`the server ${server.id} is being deleted`);
   // The guest switched itself off before it was reached.
