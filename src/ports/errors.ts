@@ -13,6 +13,11 @@ export class InUse extends Fatal {
   override readonly name: string = 'InUse';
 }
 
+/** A platform has no mark of a writer, and no room for one, such as in a quota. */
+export class NoRoomForMark extends Error {
+  override readonly name = 'NoRoomForMark';
+}
+
 /** A request to a platform was not sent: it had no effect. */
 export class NotReached extends Error {
   override readonly name = 'NotReached';

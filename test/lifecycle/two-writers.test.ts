@@ -2,6 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import type { PlatformDriver, WriterMarks } from '../../src/orchestrator/model/platform-driver.ts';
 import { type DriverCall, isStep } from '../../src/platform-model/call-faults.ts';
+import { NoRoomForMark } from '../../src/ports/errors.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { everyProbeWorks } from '../support/doubles/plain-platform.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
@@ -96,6 +97,31 @@ it('of two servers on copies of one database the older stops, until a restore is
     'ONLINE',
   ]);
   await restored.end();
+});
+
+it('a platform without room for a mark is worked on, with an alarm until there is room [writer-no-room]', async () => {
+  const marks = new Map<string, string>();
+  let hasRoom = false;
+  const writer: WriterMarks = {
+    read: async (key) => [marks.get(key) ?? ''],
+    async write(key, text) {
+      if (!hasRoom) throw new NoRoomForMark('Quota exceeded');
+      marks.set(key, text);
+    },
+  };
+  await using berth = await startPlainOrchestrator(() => 'none', {
+    wrapDriver: (driver) => ({ ...driver, writer }),
+    reconcile,
+  });
+  const { orchestrator, clock } = berth;
+  const unmarked = async () =>
+    (await orchestrator.store.read.alarms.list()).filter(({ kind }) => kind === 'platform_unmarked');
+  const id = await berth.create();
+  await berth.passUntil(`/instances/${id}`, 'ONLINE');
+  expect(await unmarked()).toMatchObject([{ text: expect.stringContaining('(Quota exceeded)') }]);
+  hasRoom = true;
+  await clock.advance(LISTED_TWICE_MS);
+  expect([await unmarked(), marks.size]).toEqual([[], 1]);
 });
 
 it('servers of one database take turns without an alarm, also through restarts', async () => {

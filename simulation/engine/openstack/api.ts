@@ -61,6 +61,8 @@ interface Kind<T extends Item> {
   all: { values(): Iterable<T> };
   /** What an answer says of one. Default: all of it. */
   view?: (item: T) => object;
+  /** The fields that only an answer about one has. Default: none. */
+  hidden?: (item: T) => readonly string[];
   /** Whether a list has it. Default: yes. */
   isListed?: (item: T) => boolean;
   /** Whether an administrator is shown those of all projects. */
@@ -84,10 +86,14 @@ export function restOf<T extends Item>(kind: Kind<T>) {
     if (found === undefined) throw new Refusal(404, `${name} ${id} could not be found.`);
     return found;
   };
+  const listed = (item: T): Fields => {
+    const hidden = kind.hidden?.(item) ?? [];
+    return Object.fromEntries(Object.entries(view(item)).filter(([name]) => !hidden.includes(name)));
+  };
   const list = (asked: Asked): Fields[] =>
     [...all.values()]
       .filter((one) => isListed(one) && isShown(one, asked))
-      .map(view)
+      .map(listed)
       .filter((one) => [...asked.query].every(([key, value]) => [one[key]].flat().includes(value)));
   const wantedBy = ({ body }: Asked): Fields => body[name] as Fields;
   const routes: Route[] = [

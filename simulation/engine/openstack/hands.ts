@@ -92,7 +92,7 @@ export function handsOn(servers: Servers, identity: Identity, credential: string
       };
       return restore;
     },
-    /** A server with a copy of its disk and all of its metadata, shut off. */
+    /** A server with a copy of its disk and all of its metadata, shut off. Tags are not copied. */
     clone: (machine, name) =>
       change(machine, (server) => {
         if (server.disk === undefined) return false;
@@ -100,6 +100,7 @@ export function handsOn(servers: Servers, identity: Identity, credential: string
         const copy: Server = { ...server, id: cloud.id(), name, disk, metadata, isCopy: true };
         Object.assign(copy, {
           mappings: [],
+          tags: [],
           ports: [],
           createdAt: cloud.now,
           before: undefined,

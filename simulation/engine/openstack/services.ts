@@ -53,9 +53,17 @@ function novaOf(servers: Servers): Route[] {
     // Of a server whose cell is down, Nova's own database has little: no filter finds it.
     view: (server) => (cloud.isCellDown ? { id: server.id, status: 'UNKNOWN' } : serverView(server)),
     isListed: ({ vmState }) => vmState !== 'soft-delete',
+    // A server without a host is in a cell of its own, whose faults no list has.
+    hidden: ({ host }) => (host === undefined ? ['fault'] : []),
     create: (wanted, { who, by }) => servers.create(wanted as never, who, by),
-    remove: (server, { by }) => servers.remove(server, by),
+    remove: (server, { by, who }) => servers.remove(unlocked(server, who), by),
   });
+  const change = (asked: Asked, id: string): Server => {
+    const server = find(asked, id);
+    return /^(unlock|os-getConsoleOutput)$/.test(Object.keys(asked.body)[0] ?? '')
+      ? server
+      : unlocked(server, asked.who);
+  };
   /** A server that may take metadata. */
   const labelled = (asked: Asked, id: string): Server => {
     const server = find(asked, id);
@@ -67,17 +75,23 @@ function novaOf(servers: Servers): Route[] {
   return [
     ['GET', '', () => ({ version: { min_version: '2.1', version: '2.93' } })],
     ...routes,
-    ['POST', 'servers/*/action', (asked, id) => servers.act(find(asked, id), asked.body, asked.by)],
+    ['POST', 'servers/*/action', (asked, id) => servers.act(change(asked, id), asked.body, asked.by)],
     ...metadataOf('servers', labelled),
     ['DELETE', 'servers/*/tags/*', (asked, id, tag) => untag(find(asked, id), tag)],
-    ['POST', attachments, (asked, id) => volumes.attach(find(asked, id), asked.body, asked.by)],
-    ['DELETE', `${attachments}/*`, (asked, id, of) => void volumes.detach(find(asked, id), of, asked.by)],
+    ['POST', attachments, (asked, id) => volumes.attach(change(asked, id), asked.body, asked.by)],
+    ['DELETE', `${attachments}/*`, (asked, id, of) => void volumes.detach(change(asked, id), of, asked.by)],
     ['GET', 'flavors/detail', () => ({ flavors: [...cloud.flavors.values()] })],
     ['GET', 'os-availability-zone', (asked) => zones(cloud, asked, false)],
     ['GET', 'os-availability-zone/detail', (asked) => zones(cloud, asked, true)],
     ['GET', 'os-hypervisors/detail', (asked) => hypervisors(cloud, asked)],
     ['GET', 'limits', (asked) => limits(cloud, COMPUTE_LIMITS, asked)],
   ];
+}
+
+/** A server that this project may change: what an administrator has locked, only administrators. @throws {Refusal} 409 */
+function unlocked(server: Server, { isAdmin }: Asked['who']): Server {
+  if (server.isLocked && !isAdmin) throw new Refusal(409, `Instance ${server.id} is locked`);
+  return server;
 }
 
 function untag(server: Server, tag: string): undefined {

@@ -127,8 +127,9 @@ export function transitionsOf(servers: ServerWork): readonly Transition[] {
         ['spawning', 60_000, spawn],
       ],
       to: 'active',
-      // Its record is left, without a host.
+      // Its record is left, without a host. Nova unplugs the ports that it named, also where another server has one.
       failed: (server) => {
+        for (const id of server.ports) Object.assign(cloud.ports.get(id) ?? {}, { device_id: '' });
         servers.releaseParts(server);
         Object.assign(server, { host: undefined, vmState: 'error' });
       },

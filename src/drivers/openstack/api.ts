@@ -162,6 +162,10 @@ export class CloudApi {
     return this.client.list('volume', '/volumes/detail', 'volumes', query);
   }
 
+  snapshots(query: Query): Promise<{ id: string; name: string }[]> {
+    return this.client.list('volume', '/snapshots', 'snapshots', query);
+  }
+
   images(query: Query): Promise<Image[]> {
     return this.client.list('image', '/images', 'images', query);
   }

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { OTHER, TOKEN_MS, URLS } from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
+import {
+  ADMIN,
+  clientOf,
+  MEMBER,
+  OTHER,
+  TOKEN_MS,
+  URLS,
+} from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
+import { NoRoomForMark } from '../../ports/errors.ts';
 import { TRIAL_ORDER } from '../kit/checks/bench.ts';
 import { ended, openstackInMemory, specOf, withMachine } from './driver.fixture.ts';
+import { CloudRefusal } from './errors.ts';
 import { openOpenStack } from './open.ts';
 
 const MINUTE = 60_000;
@@ -111,6 +120,31 @@ describe('what somebody does at the cloud', () => {
     expect(setting.cloud.volumes.has(boot?.id ?? '')).toBe(false);
   });
 
+  it('takes a snapshot of its boot volume: the removal names it, and goes on without it [openstack-foreign-snapshot]', async () => {
+    let snapshots: object[] = [{ id: 's-1', name: 'before-upgrade' }];
+    const setting = await withMachine({
+      bootsFromVolume: true,
+      transport: (own) => ({
+        ...own,
+        async send(sent) {
+          if (sent.url.includes('/snapshots'))
+            return { status: 200, headers: {}, text: JSON.stringify({ snapshots }) };
+          if (sent.method !== 'DELETE' || !/volumes\/[^/]+$/.test(sent.url) || snapshots.length === 0)
+            return own.send(sent);
+          const message =
+            'Invalid volume: Volume status must be available or error and must not have snapshots.';
+          return { status: 400, headers: {}, text: JSON.stringify({ badRequest: { code: 400, message } }) };
+        },
+      }),
+    });
+    const remove = () => ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    const detail = expect.stringMatching(/snapshots hold the volume \S+: before-upgrade\. .*snapshot delete/);
+    expect(await remove()).toMatchObject({ outcome: 'failed', code: 'conflict', detail });
+    snapshots = [];
+    expect(await remove()).toMatchObject({ outcome: 'done' });
+    expect(setting.cloud.volumes.size).toBe(0);
+  });
+
   it('renames its port and its boot volume: it is shown until they are gone', async () => {
     const setting = await withMachine({ bootsFromVolume: true });
     const [port] = setting.cloud.ports.values();
@@ -139,6 +173,58 @@ describe('what somebody does at the cloud', () => {
     for (const id of setting.cloud.ports.keys()) await setting.ask('DELETE', `${neutron}/ports/${id}`);
     expect(await setting.power()).toBe('starting');
   });
+});
+
+describe('a request that Nova accepts and does not carry out', () => {
+  /** A driver with a machine on a cloud whose hosts fail at all they do from now on. */
+  async function onFailingHosts(onStop: 'hold' | 'release' = 'hold') {
+    const setting = await withMachine({ onStop });
+    Object.assign(setting.cloud, { fails: (rate?: number) => rate === undefined });
+    return setting;
+  }
+
+  it('is a failure with the reason of the host, and is sent again: a delete [openstack-delete-failed]', async () => {
+    const setting = await onFailingHosts();
+    const { driver, ref } = setting;
+    const remove = () => ended(setting, (cookie) => driver.destroy(ref, cookie, TRIAL_ORDER));
+    const detail = expect.stringMatching(/delete of the server \S+ .*: Failed to terminate process$/);
+    expect(await remove()).toMatchObject({ outcome: 'failed', code: 'internal', detail });
+    Object.assign(setting.cloud, { fails: () => false });
+    expect(await remove()).toMatchObject({ outcome: 'done' });
+  });
+
+  it('is a failure, and is sent again: a stop that shelves [openstack-shelve-failed]', async () => {
+    const setting = await onFailingHosts('release');
+    const { driver, ref } = setting;
+    const stop = () => ended(setting, (cookie) => driver.stop(ref, cookie));
+    const detail = expect.stringMatching(/shelve of the server \S+ .*: Nova shows ACTIVE$/);
+    expect(await stop()).toMatchObject({ outcome: 'failed', code: 'internal', detail });
+    Object.assign(setting.cloud, { fails: () => false });
+    expect(await stop()).toMatchObject({ outcome: 'done' });
+  });
+});
+
+describe('a machine that an administrator has locked', () => {
+  it.each(['stop', 'start', 'destroy'] as const)(
+    'is not changed, and the failure names the lock: %s [openstack-locked]',
+    async (what) => {
+      const setting = await withMachine({ as: MEMBER });
+      const { driver, ref } = setting;
+      if (what === 'start') await ended(setting, (cookie) => driver.stop(ref, cookie));
+      const admin = await clientOf(setting, ADMIN);
+      const lock = (action: string) =>
+        admin.ask('POST', `${nova}/servers/${setting.id}/action`, { [action]: null });
+      const act = () =>
+        ended<unknown>(setting, (cookie) =>
+          what === 'destroy' ? driver.destroy(ref, cookie, TRIAL_ORDER) : driver[what](ref, cookie),
+        );
+      await lock('lock');
+      const detail = expect.stringContaining(`openstack server unlock ${setting.id}`);
+      expect(await act()).toMatchObject({ outcome: 'failed', code: 'conflict', detail });
+      await lock('unlock');
+      expect(await act()).toMatchObject({ outcome: 'done' });
+    },
+  );
 });
 
 describe('a cloud that keeps deleted servers for a while', () => {
@@ -227,6 +313,43 @@ describe('a create', () => {
     expect(early).toBe(0);
   });
 
+  it('whose request for a server arrives late asks for no second one [openstack-late-server]', async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    const setting = openstackInMemory({
+      transport: (own) => ({
+        ...own,
+        async send(sent) {
+          if (late !== undefined || sent.method !== 'POST' || !sent.url.endsWith('/servers'))
+            return own.send(sent);
+          late = () => own.send(sent);
+          throw new Error('the answer is lost');
+        },
+      }),
+    });
+    const driver = setting.open();
+    await expect(driver.create(specOf('berth-inst-1'), null)).rejects.toThrow('lost');
+    const again = await driver.create(specOf('berth-inst-1'), null);
+    expect([again, setting.cloud.servers.size]).toEqual([expect.objectContaining({ outcome: 'pending' }), 0]);
+    await late?.();
+    const made = await ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
+    expect([made, setting.cloud.servers.size]).toEqual([expect.objectContaining({ outcome: 'done' }), 1]);
+  });
+
+  it('that made two servers removes both, also the one whose port was unplugged by the other [openstack-unplugged]', async () => {
+    const setting = await withMachine();
+    const server = setting.cloud.servers.get(setting.id);
+    const { berth_id: _, ...metadata } = server?.metadata ?? {};
+    Object.assign(server ?? {}, { metadata });
+    for (const port of setting.cloud.ports.values())
+      Object.assign(port, {
+        device_id: '',
+        description: port.description.replace(/made \S+/, 'making asked'),
+      });
+    expect(await setting.driver.list()).toMatchObject({ items: [{ ref: setting.ref }], copies: [] });
+    await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    expect(setting.cloud.servers.size + setting.cloud.ports.size).toBe(0);
+  });
+
   it('completes a security group whose creation was interrupted', async () => {
     const setting = openstackInMemory();
     const group = { id: setting.cloud.id(), name: 'berth', project_id: 'berth', security_group_rules: [] };
@@ -273,6 +396,24 @@ describe('a create', () => {
       code: 'capacity',
     });
   });
+});
+
+it('a quota without room for the mark of the writer is told from other refusals [openstack-writer-quota]', async () => {
+  let message = "Quota exceeded for resources: ['security_group'].";
+  const { open } = openstackInMemory({
+    transport: (own) => ({
+      ...own,
+      async send(sent) {
+        if (sent.method !== 'POST' || !sent.url.endsWith('/security-groups')) return own.send(sent);
+        const text = JSON.stringify({ NeutronError: { type: 'OverQuota', message, detail: '' } });
+        return { status: 409, headers: {}, text };
+      },
+    }),
+  });
+  const { writer } = open();
+  await expect(writer?.write('a', 'mark')).rejects.toBeInstanceOf(NoRoomForMark);
+  message = 'The security group is in use.';
+  await expect(writer?.write('a', 'mark')).rejects.toBeInstanceOf(CloudRefusal);
 });
 
 describe('what strangers of the cloud made', () => {

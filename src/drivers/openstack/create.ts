@@ -27,6 +27,7 @@ import {
   isCreated,
   isName,
   mark,
+  readDescription,
   taskOf,
   toDescription,
   toNoteMetadata,
@@ -35,6 +36,9 @@ import {
 /** The most user data that Nova accepts, before base64. */
 const MAX_USER_DATA_BYTES = 49_149;
 const GROUP = 'berth';
+/** A request whose answer is lost may still reach the service through its proxies. */
+export const ON_ITS_WAY_MS = 30_000;
+const ASK_AGAIN = 'ask-again';
 
 /** Makes the port, the boot volume, the server, and the floating IP, one a call. */
 export const createMachine: MachineMethod<'create'> = async (platform, spec, cookie) => {
@@ -44,6 +48,8 @@ export const createMachine: MachineMethod<'create'> = async (platform, spec, coo
   if (phaseOf(attempt) === 'destroying') return failed('conflict', `${spec.ref} is being removed`, 'certain');
   if (cookie?.startsWith('server:') || phaseOf(attempt) === 'made')
     return unfinished(`the server of ${spec.ref} has vanished`);
+  if (cookie !== ASK_AGAIN && attempt.ports.some((port) => readDescription(port)?.isAsked))
+    return pending(ASK_AGAIN, ON_ITS_WAY_MS, 'an earlier request for its server may still arrive');
   const step = await orFailure(() => make(platform, spec, attempt), toFailure);
   // The port may have been made in this call or an earlier one.
   return step.outcome === 'failed' && step.sideEffect === 'none' && (await hasPort(platform, spec.ref))
@@ -76,7 +82,11 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
   const flavor = findFlavor(flavors, offer);
   if (flavor === undefined) return failed('invalid', `the cloud has no flavor ${offer.flavor}`);
   if (image === undefined) return failed('image_missing', `the cloud has no active image ${imageName}`);
-  const port = attempt.ports[0] ?? (await makePort(platform, spec, offer.network ?? options.network));
+  const description = (isAsked: boolean) =>
+    toDescription({ ref: spec.ref, phase: 'making', serverId: undefined, isAsked, note: spec.note });
+  const network = offer.network ?? options.network;
+  const port =
+    attempt.ports[0] ?? (await makePort(platform, network, spec.ref, description(!offer.boot_volume)));
   if ('outcome' in port) return port;
   const boot =
     offer.boot_volume && (attempt.bootVolumes[0] ?? (await makeBootVolume(platform, spec, image.id)));
@@ -84,6 +94,8 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
   if (boot !== undefined && boot.status !== 'available') return waitForVolume(`boot:${boot.id}`, boot);
   if (boot !== undefined && !isCreated(boot))
     await api.addMetadata('volume', `/volumes/${boot.id}`, { [mark.id]: boot.id });
+  if (!readDescription(port)?.isAsked)
+    await api.update('network', `/ports/${port.id}`, 'port', { description: description(true) });
   const server = {
     name: spec.ref,
     flavorRef: flavor.id,
@@ -108,8 +120,9 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
 /** The port keeps its address while the server is shelved, and Nova plugs no second server into it. */
 async function makePort(
   platform: Platform,
-  { ref, note }: MachineSpec,
   network: string,
+  name: OwnerRef,
+  description: string,
 ): Promise<Port | Step<never>> {
   const { api } = platform;
   const on = await api.named('networks', network);
@@ -117,8 +130,7 @@ async function makePort(
     return failed('invalid', `the cloud has no network ${network}, or several of that name`);
   const groups = await securityGroups(platform);
   if (typeof groups === 'string') return failed('invalid', groups);
-  const description = toDescription({ ref, phase: 'making', serverId: undefined, note });
-  const port = { name: ref, description, network_id: on.id, security_groups: groups };
+  const port = { name, description, network_id: on.id, security_groups: groups };
   return api.make('network', '/ports', 'port', port);
 }
 
@@ -188,7 +200,9 @@ async function finish(
   const path = `/servers/${server.id}`;
   const isComplete = isCreated(server);
   const cookie = `server:${server.id}`;
-  if (server.status === 'ERROR' && !isComplete) return failedBuild(server);
+  // A list has no fault of a server for which Nova found no host.
+  if (server.status === 'ERROR' && !isComplete)
+    return failedBuild((server.fault === undefined && (await api.server(server.id))) || server);
   if (taskOf(server) === 'deleting' || server.status === 'SOFT_DELETED')
     return unfinished(`the server ${server.id} is being deleted`);
   // The guest switched itself off before it was reached.

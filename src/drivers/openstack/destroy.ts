@@ -3,7 +3,7 @@ import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
 import { KEEPS_DATA } from './client.ts';
-import { unlessConflict, unlessGone } from './errors.ts';
+import { CloudRefusal, unlessConflict, unlessGone } from './errors.ts';
 import {
   type Attempt,
   markIsMissing,
@@ -14,6 +14,7 @@ import {
 } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS, waitForServer, waitForVolume } from './platform.ts';
 import {
+  detailOf,
   isCopy,
   isMarkKey,
   mark,
@@ -41,8 +42,9 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   if (unmarked !== undefined) throw markIsMissing(unmarked, ref);
   const servers = found.filter((one) => refOf(one) === ref && !isCopy(one));
   const locked = servers.find((server) => server.locked);
-  if (locked !== undefined)
-    return failed('conflict', `the server ${locked.id} is locked: \`openstack server unlock ${locked.id}\``);
+  if (locked !== undefined) return lockedServer(locked);
+  const undone = servers.find((one) => cookie?.includes(one.id) && isLeft(one));
+  if (undone !== undefined) return notDone(undone, 'delete');
   for (const server of servers) await removeServer(platform, server, order);
   const next = `${COOKIE}${ids.join(',')}`;
   const [last] = servers;
@@ -85,6 +87,21 @@ async function markPorts({ api }: Platform, ref: OwnerRef, { ports, server }: At
   }
 }
 
+/** The failure while an administrator has locked a server: Nova refuses members every change. */
+export const lockedServer = ({ id }: Server): Step<never> =>
+  failed('conflict', `the server ${id} is locked: \`openstack server unlock ${id}\``);
+
+/** The failure after an accepted request that has ended without effect: Nova shows a task before it answers. */
+export const notDone = (server: Server, request: string): Step<never> =>
+  failed(
+    'internal',
+    `Nova accepted ${request} of the server ${server.id} and did not do it: ${detailOf(server)}`,
+    'certain',
+  );
+
+/** Whether an accepted DELETE has ended without effect: Nova shows its task before it answers. */
+const isLeft = (server: Server): boolean => taskOf(server) === undefined && server.status !== 'SOFT_DELETED';
+
 async function removeServer({ api }: Platform, server: Server, order: DestroyOrder): Promise<void> {
   if (taskOf(server) === 'deleting') return;
   const path = `/servers/${server.id}`;
@@ -110,8 +127,15 @@ export function stuckVolume({ id, status }: Volume): Step<never> {
 export async function removeVolume(platform: Platform, volume: Volume, order: DestroyOrder): Promise<void> {
   const users = usersOf(volume);
   for (const server of users) await detachFrom(platform, volume, server);
-  if (users.length === 0 && REMOVABLE.has(volume.status))
-    await unlessConflict(platform.api.remove('volume', `/volumes/${volume.id}`, { order }));
+  if (users.length > 0 || !REMOVABLE.has(volume.status)) return;
+  const { api } = platform;
+  const removed = unlessConflict(api.remove('volume', `/volumes/${volume.id}`, { order }));
+  await removed.catch(async (error) => {
+    const holding = (await api.snapshots({ volume_id: volume.id })).map(({ id, name }) => name || id);
+    if (holding.length === 0) throw error;
+    const remedy = 'copy what is needed, then `openstack volume snapshot delete`';
+    throw new CloudRefusal(409, `snapshots hold the volume ${volume.id}: ${holding.join(', ')}. ${remedy}`);
+  });
 }
 
 /** Takes a volume from a server, or removes the attachment that outlived its server. */

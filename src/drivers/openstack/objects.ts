@@ -59,9 +59,15 @@ export async function readServers(api: CloudApi, ids: readonly string[]): Promis
 const namedBy = (ports: readonly Port[]): ReadonlySet<string | undefined> =>
   new Set(ports.flatMap((port) => [port.device_id, readDescription(port)?.serverId]));
 
-/** Whether a marked server ran before any creation was completed, and no port names it. */
-const isStray = (one: Server, named: ReadonlySet<string | undefined>): boolean =>
-  refOf(one) !== undefined && !hasId(one) && wasLaunched(one) && !named.has(one.id);
+/**
+ * Whether a marked server ran before any creation was completed, and neither a port nor its tag shows that Berth made it.
+ * Somebody who copies a server does not copy its tags.
+ */
+function isStray(one: Server, named: ReadonlySet<string | undefined>): boolean {
+  const ref = refOf(one);
+  const isMade = ref === undefined || hasId(one) || !wasLaunched(one);
+  return !isMade && !named.has(one.id) && !one.tags?.includes(ref);
+}
 
 /** Whether the ports may have been read before a server was plugged in. */
 function areEarly(ports: readonly Port[], servers: readonly Server[]): boolean {

@@ -3,7 +3,7 @@ import { orFailure, orUnknown } from '../kit/answers.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { CloudApi } from './api.ts';
 import { CloudClient, type Connection } from './client.ts';
-import { createMachine } from './create.ts';
+import { createMachine, ON_ITS_WAY_MS } from './create.ts';
 import { destroyMachine, disownMachine } from './destroy.ts';
 import { toFailure } from './errors.ts';
 import { getMachine, listMachines, readConsole } from './machines.ts';
@@ -22,8 +22,6 @@ import {
 } from './volumes.ts';
 import { writerOf } from './writer.ts';
 
-/** A request whose answer is lost may still reach the service through its proxies. */
-const ON_ITS_WAY_MS = 30_000;
 /** Nova accepts 48 KiB of user data, which holds the provider's part too. */
 const MAX_CLOUD_INIT_BYTES = 32 * 1024;
 const CONSOLE_LINES = 200;

@@ -1,6 +1,7 @@
 import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, type Failure, failed, pending } from '../../platform-model/steps.ts';
 import type { Server } from './api.ts';
+import { lockedServer, notDone } from './destroy.ts';
 import { unlessConflict, unlessWithheld } from './errors.ts';
 import { showMachine } from './machines.ts';
 import { type Attempt, readAttempt } from './objects.ts';
@@ -58,8 +59,11 @@ async function act(
   if (status === 'VERIFY_RESIZE' || status === 'RESCUE')
     return failed('conflict', `${detailOf(server)}: an operator of the cloud must end that first`);
   if (action === undefined) return waitForServer(cookie, server);
+  const [name = ''] = Object.keys(action);
+  if (cookie === name) return notDone(server, name);
   const answer = await unlessConflict(api.act('compute', `/servers/${id}`, action));
-  return pending(answer === undefined ? 'again' : (Object.keys(action)[0] ?? ''), POLL_MS);
+  if (answer === undefined && server.locked) return lockedServer(server);
+  return pending(answer === undefined ? 'again' : name, POLL_MS);
 }
 
 /** Shelves a machine whose offer releases its unit at a stop, and shuts others off. A shelved server keeps its disk. */
@@ -130,5 +134,5 @@ export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id
     await record('done');
     return running(platform, ref, found, 'done');
   }
-  return act(platform, server, { ACTIVE: REBOOT, ERROR: REBOOT }, 'reboot');
+  return act(platform, server, { ACTIVE: REBOOT, ERROR: REBOOT }, 'restart');
 };

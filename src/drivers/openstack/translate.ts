@@ -94,17 +94,20 @@ export interface Description {
   phase: Phase;
   /** The id of the server. Undefined before that is known. */
   serverId: string | undefined;
+  /** Whether Nova may have been asked for the server. */
+  isAsked?: boolean;
   /** The owner part of the note. */
   note: Note | undefined;
 }
 
 const DESCRIPTION_BY = 'berth';
 const NO_SERVER = '-';
+const ASKED = 'asked';
 /** The longest description in Neutron. */
 const DESCRIPTION_LENGTH = 255;
 
-export function toDescription({ ref, phase, serverId, note }: Description): string {
-  const text = [DESCRIPTION_BY, ref, phase, serverId ?? NO_SERVER].join(' ');
+export function toDescription({ ref, phase, serverId, isAsked, note }: Description): string {
+  const text = [DESCRIPTION_BY, ref, phase, serverId ?? (isAsked ? ASKED : NO_SERVER)].join(' ');
   const whole = `${text} ${(note && shortenNote(note)) ?? ''}`.trimEnd();
   return whole.length <= DESCRIPTION_LENGTH ? whole : text;
 }
@@ -113,8 +116,9 @@ export function readDescription({ description }: Pick<Port, 'description'>): Des
   const [by, ref, phase, server = NO_SERVER, ...rest] = (description ?? '').split(' ');
   const known = phases.find((one) => one === phase);
   if (by !== DESCRIPTION_BY || ref === undefined || known === undefined) return undefined;
-  const serverId = server === NO_SERVER ? undefined : server;
-  return { ref, phase: known, serverId, note: rest.length === 0 ? undefined : rest.join(' ') };
+  const isAsked = server === ASKED;
+  const serverId = server === NO_SERVER || isAsked ? undefined : server;
+  return { ref, phase: known, serverId, isAsked, note: rest.length === 0 ? undefined : rest.join(' ') };
 }
 
 export function imageOf(image: string, offer: OpenStackOffer, { images }: OpenStackConfig) {

@@ -1,6 +1,8 @@
 import type { WriterMarks } from '../../orchestrator/model/platform-driver.ts';
+import { NoRoomForMark } from '../../ports/errors.ts';
 import type { CloudApi } from './api.ts';
 import { KEEPS_DATA } from './client.ts';
+import { CloudRefusal, classify } from './errors.ts';
 
 /** The mark of the writer is the description of a security group that no port uses: every member may make one. */
 export function writerOf(api: CloudApi): WriterMarks {
@@ -20,7 +22,11 @@ export function writerOf(api: CloudApi): WriterMarks {
         if (text === '') await api.remove('network', pathOf(group), KEEPS_DATA);
         else await api.update('network', pathOf(group), 'security_group', description);
       if (found.length > 0 || text === '') return;
-      await api.make('network', '/security-groups', 'security_group', { name: nameOf(key), ...description });
+      const group = { name: nameOf(key), ...description };
+      await api.make('network', '/security-groups', 'security_group', group).catch((error) => {
+        const isQuota = error instanceof CloudRefusal && classify(error.message, error.status) === 'quota';
+        throw isQuota ? new NoRoomForMark(error.message) : error;
+      });
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
  * The kinds of alarms. An alarm is open until its cause is gone. The subject of each kind:
- * - a platform: `platform_down`, `platform_suspect`, `platform_taken`, `volumes_suspect`, `inventory_unknown`,
- *   `listing_incomplete`
+ * - a platform: `platform_down`, `platform_suspect`, `platform_taken`, `platform_unmarked`, `volumes_suspect`,
+ *   `inventory_unknown`, `listing_incomplete`
  * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`; PLATFORM/HOST or PLATFORM/OFFER:
  *   `creates_refused`
  * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `leftover`
@@ -16,6 +16,7 @@ export const alarmKinds = [
   'platform_down',
   'platform_suspect',
   'platform_taken',
+  'platform_unmarked',
   'volumes_suspect',
   'inventory_unknown',
   'host_unknown',

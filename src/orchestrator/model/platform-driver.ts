@@ -362,7 +362,10 @@ export interface VolumeDriver {
 export interface WriterMarks {
   /** The text of the platform, or of each host that answers. '' or nothing if there is none. Rejects if none answers. */
   read(key: string): Promise<readonly string[]>;
-  /** Replaces the text, on each host that answers; '' removes it. Rejects if none answers, or if it is not stored. */
+  /**
+   * Replaces the text, on each host that answers; '' removes it. Rejects if none answers, or if it is not stored: with
+   * {@link NoRoomForMark} if the platform has none and takes none, which a server works without.
+   */
   write(key: string, text: string): Promise<void>;
 }
 

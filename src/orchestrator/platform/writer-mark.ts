@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NoRoomForMark } from '../../ports/errors.ts';
 import { markOf } from '../model/marks.ts';
 import type { WriterMarks } from '../model/platform-driver.ts';
 import { answerInTime } from './call-platform.ts';
@@ -12,6 +13,10 @@ type Mark = z.infer<typeof markSchema>;
 const NONE: Mark = { epoch: 0, by: '', at: '' };
 /** Longest name of a writer, in characters. */
 const MAX_NAME = 100;
+
+const UNMARKED =
+  'the platform has no room for the mark of this server: a second server with a copy of this database would not be noticed. ' +
+  'Make room for it';
 
 /** The lower bits of an epoch are random: copies of one database never draw the same one. */
 const RANDOM_PART = 2 ** 24;
@@ -28,6 +33,7 @@ type Deps = Pick<
   | 'options'
   | 'health'
   | 'sightings'
+  | 'alarms'
 > & {
   /** The name of this server for operators. */
   by: string;
@@ -78,8 +84,9 @@ export class WriterMark {
     const isBehind = last.epoch > epoch && (this.#drawn > 0 || !(await this.#deps.isRestored()));
     if (isBehind) return { kind: 'taken', problem: `it is ${nameOf(last)}` };
     const own = this.#drawn > 0 ? epoch : await this.#draw(last);
-    if (found.value.every((mark) => mark.epoch >= own)) return undefined;
-    return this.#write(writer, own);
+    if (found.value.some((mark) => mark.epoch < own)) return this.#write(writer, own);
+    this.#reportRoom();
+    return undefined;
   }
 
   async #own(): Promise<number> {
@@ -114,10 +121,24 @@ export class WriterMark {
   async #write(writer: WriterMarks, epoch: number): Promise<PlatformProblem | undefined> {
     const { clock, by } = this.#deps;
     const mark: Mark = { epoch, by: by.slice(0, MAX_NAME), at: new Date(clock.now()).toISOString() };
-    const write = () => writer.write(this.#key, JSON.stringify(mark));
-    const answer = await answerInTime(this.#deps, write, () => null);
-    if ('value' in answer) return undefined;
-    return { kind: 'down', problem: `the writer's mark cannot be written: ${answer.problem}` };
+    const write = () =>
+      writer.write(this.#key, JSON.stringify(mark)).catch((error) => {
+        if (error instanceof NoRoomForMark) return error.message;
+        throw error;
+      });
+    const answer = await answerInTime(this.#deps, write, (noRoom) => noRoom ?? undefined);
+    if ('problem' in answer)
+      return { kind: 'down', problem: `the writer's mark cannot be written: ${answer.problem}` };
+    this.#reportRoom(answer.value);
+    return undefined;
+  }
+
+  /** `detail`: why there is no room for the mark. */
+  #reportRoom(detail?: string): void {
+    const { alarms, platform, log } = this.#deps;
+    const alarm = { kind: 'platform_unmarked', subject: platform } as const;
+    if (detail === undefined) alarms.end(alarm);
+    else alarms.raise({ ...alarm, platform, text: UNMARKED, detail, fields: { detail } }, log);
   }
 
   get #key(): string {

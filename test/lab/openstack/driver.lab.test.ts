@@ -9,6 +9,7 @@ import type {
   Presence,
   Step,
 } from '../../../src/orchestrator/model/platform-driver.ts';
+import { NoRoomForMark } from '../../../src/ports/errors.ts';
 import { anOrder } from '../../support/rows/orchestrator-rows.ts';
 import { contextOf, type LabMachine, settingOf, specOf } from '../driver-context.ts';
 import type { Answer } from './api.ts';
@@ -171,6 +172,59 @@ describe('what happens behind the back of the driver', () => {
       await cloud.startCompute('cn1');
       expect(await power()).toBe('running');
     }));
+
+  it('a locked machine is neither stopped nor removed, and the failure names the lock', () =>
+    withMachine(async () => {
+      const lock = (action: string) =>
+        cloud.admin.send('nova-api', 'POST', `/servers/${server.id}/action`, { [action]: null });
+      await lock('lock');
+      const remedy = `openstack server unlock ${server.id}`;
+      await expect(done((cookie) => driver.stop(REF, cookie))).rejects.toThrow(remedy);
+      await expect(done((cookie) => driver.destroy(REF, cookie, anOrder))).rejects.toThrow(remedy);
+      await lock('unlock');
+    }));
+
+  it('a create while no host is up fails with capacity', () =>
+    withMachine(async () => {
+      await cloud.killCompute('cn1');
+      await cloud.shown('cn1', 'down');
+      const other = `${REF.slice(0, -1)}0`;
+      const made = done((cookie) => driver.create(specOf(other, machine), cookie));
+      await expect(made).rejects.toThrow('"code":"capacity"');
+      await cloud.startCompute('cn1');
+    }));
+
+  it('a snapshot of a volume holds its removal, and the failure names it', async () => {
+    const { volumes } = await open();
+    const { own } = cloud;
+    const ref = 'berth-vol-0123456789abcdef0123456789abcdef';
+    const spec = { ref, datacenter: 'fra', sizeGb: 1, type: undefined, note: '{}' };
+    await done((cookie) => volumes?.create(spec, cookie) ?? Promise.reject());
+    const [{ id: volume_id }] = (await own.send('cinder-api', 'GET', `/volumes?name=${ref}`)).volumes;
+    const body = { snapshot: { volume_id, name: 'nightly' } };
+    const { snapshot } = await own.send('cinder-api', 'POST', '/snapshots', body);
+    const path = `/snapshots/${snapshot.id}`;
+    const status = async () => (await own.send('cinder-api', 'GET', path)).snapshot.status;
+    await expect.poll(status).toBe('available');
+    const remove = () => done((cookie) => volumes?.destroy(ref, cookie, anOrder) ?? Promise.reject());
+    await expect(remove()).rejects.toThrow('nightly');
+    await own.send('cinder-api', 'DELETE', path);
+    await expect.poll(() => cloud.contents()).toEqual([expect.stringMatching(/^volume /)]);
+    await remove();
+    expect(await cloud.contents()).toEqual([]);
+  });
+
+  it('a quota without room for the mark of the writer is told from other failures', async () => {
+    const { writer } = await open();
+    await cloud.own.logIn();
+    const path = `/quotas/${cloud.own.project}`;
+    await cloud.admin.send('neutron', 'PUT', path, { quota: { security_group: 0 } });
+    await expect(writer?.write('lab', 'mark')).rejects.toBeInstanceOf(NoRoomForMark);
+    await cloud.admin.send('neutron', 'DELETE', path);
+    await writer?.write('lab', 'mark');
+    expect(await writer?.read('lab')).toEqual(['mark']);
+    await writer?.write('lab', '');
+  });
 
   it('a machine that was migrated is the same one', async () => {
     await cloud.operator.moveHost('cn2', 'az1');

@@ -58,7 +58,7 @@ it('a cloud that the how-to has set up passes berth doctor and berth driver test
   const config = join(folder, 'berth.yaml');
   const project = (await type('admin', 'admin', 'openstack project show reader -f value -c id')).trim();
   const settings = inTheLab(ofBerth).replace(/( project:) \S+/, `$1 ${project}`);
-  writeFileSync(config, `database: sqlite:berth.db\ncatalog: catalog.yaml\n${settings}`);
+  writeFileSync(config, `database: sqlite:berth.db\n${settings}`);
 
   const doctor = await runBerth(['doctor', '--config', config]);
   expect(doctor.stdout).not.toContain('BROKEN');

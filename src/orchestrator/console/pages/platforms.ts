@@ -41,6 +41,7 @@ const ABOUT_PLATFORMS = new Set([
   'platform_down',
   'platform_suspect',
   'platform_taken',
+  'platform_unmarked',
   'volumes_suspect',
   'inventory_unknown',
   'host_unknown',

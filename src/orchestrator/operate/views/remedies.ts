@@ -7,6 +7,8 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
     'Check its key and project, and that no second server has a copy of the database; accept the losses only if the machines are gone.',
   platform_taken:
     'Stop one of the two servers for good. If this database is to be used on, stop both and run `berth restore --in-place`. Accept no losses and remove no orphans before.',
+  platform_unmarked:
+    'Make room for the mark, such as in the quota. Meanwhile run no second server with a copy of this database.',
   volumes_suspect: 'Check that the storage pool is available. Meanwhile no volume counts as deleted.',
   inventory_unknown: 'Check the platform with `berth doctor`. After ten minutes it stops selling.',
   host_unknown: 'Put the host back into the configuration. Accept the losses only if it is gone for good.',
