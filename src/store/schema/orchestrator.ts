@@ -15,7 +15,7 @@ import type { Dialect } from './postgres.ts';
 
 /**
  * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run generate -- migration NAME`
- * writes it. STRICT tables and defaults are in the migrations only.
+ * writes it. STRICT tables are in the migrations only.
  */
 export function orchestratorTables(dialect: Dialect) {
   const {
