@@ -126,7 +126,7 @@ export interface DeploymentRecord {
   cleanup: Cleanup;
   /** Increases with every write. An observation made at an older revision is not applied. */
   revision: number;
-  /** Null until the instance is known, and on rows older than the proof. */
+  /** Null until the instance is known. */
   sshProof: SshProof | null;
 }
 
