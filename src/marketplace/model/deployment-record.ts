@@ -17,7 +17,7 @@ export interface Launch {
   sentAt: number | null;
   /** How often the provider's list was searched in vain since the answer to the create was lost. */
   looks: number;
-  /** The id of the request that made the deployment, as in the log. Absent on rows older than this field. */
+  /** The id of the request that made the deployment, as in the log. */
   requestId?: string;
 }
 

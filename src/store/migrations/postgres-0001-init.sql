@@ -105,7 +105,8 @@ CREATE TABLE work (
   lease_token TEXT,
   lease_owner TEXT,
   lease_until BIGINT NOT NULL,
-  waits_since BIGINT,
+  -- Since when a step has been due, however often it was tried since.
+  waits_since BIGINT NOT NULL,
   waited_attempt INTEGER,
   is_held BOOLEAN NOT NULL,
   platform TEXT NOT NULL,

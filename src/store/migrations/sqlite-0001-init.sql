@@ -105,7 +105,8 @@ CREATE TABLE work (
   lease_token TEXT,
   lease_owner TEXT,
   lease_until INTEGER NOT NULL,
-  waits_since INTEGER,
+  -- Since when a step has been due, however often it was tried since.
+  waits_since INTEGER NOT NULL,
   waited_attempt INTEGER,
   is_held INTEGER NOT NULL,
   platform TEXT NOT NULL,

@@ -185,7 +185,7 @@ export function orchestratorTables(dialect: Dialect) {
       leaseToken: text('lease_token'),
       leaseOwner: text('lease_owner'),
       leaseUntil: bigint('lease_until').notNull(),
-      waitsSince: bigint('waits_since'),
+      waitsSince: bigint('waits_since').notNull(),
       waitedAttempt: integer('waited_attempt'),
       isHeld: boolean('is_held').notNull(),
       /** The platform of the resource, by which work is claimed. */
