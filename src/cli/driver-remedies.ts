@@ -97,7 +97,7 @@ const lossRemedies: Readonly<Record<NonNullable<FailedCheck['loss']>, string>> =
   silence:
     'Answer each request within --timeout-s, exactly once and flushed; where a step takes longer, begin it, answer `pending`, and check its progress when the request comes again.',
   invalid:
-    'Correct the field that is named; openapi/driver-protocol.v1.json has each answer, such as `create.answer` and `Machine`.',
+    'Correct the field that is named; openapi/driver-protocol.json has each answer, such as `create.answer` and `Machine`.',
 };
 
 /** For a driver that comes with Berth, whose user can change only the platform. */

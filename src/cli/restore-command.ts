@@ -42,11 +42,10 @@ export function restoreCommand(): Command {
 
 async function putBack(database: string, backup: string, flags: OutputFlag): Promise<void> {
   const { takenAt, before } = await restoreAudited(database, backup);
-  const of = takenAt === null ? '' : `, as of ${toJsonTime(takenAt)}`;
   printDone(
     flags,
     { backup, taken_at: toJsonTime(takenAt), before },
-    `The database is restored from ${backup}${of}.`,
+    `The database is restored from ${backup}, as of ${toJsonTime(takenAt)}.`,
     ...(before === null ? [] : [`The previous database is ${before}: delete it when you no longer need it.`]),
     NEXT,
   );

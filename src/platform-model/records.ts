@@ -59,8 +59,8 @@ export interface VolumeRecord {
 export interface AttachmentRecord {
   volume: OwnerRef;
   machine: OwnerRef;
-  /** The number of that machine; absent in records of an earlier version. */
-  number?: number;
+  /** The number of that machine. */
+  number: number;
   state: 'attaching' | 'attached' | 'detaching';
   until: number | null;
 }

@@ -212,7 +212,7 @@ export class Volumes<M extends MachineRecord> {
     if (this.#ports.rules.recordsLinger) return;
     for (const attachments of this.#attachments.values()) {
       const attachment = attachments.get(spec.ref);
-      if (attachment !== undefined && (attachment.number ?? number) === number) this.#detached(attachment);
+      if (attachment?.number === number) this.#detached(attachment);
     }
   }
 

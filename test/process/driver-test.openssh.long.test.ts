@@ -23,9 +23,9 @@ describe('berth driver test', () => {
     });
 
   it.each([
-    { file: template, program: 'python3', passed: 31 },
-    { file: full, program: 'python3', passed: 42 },
-    { file: driverFile('node/driver.mjs'), program: process.execPath, passed: 31 },
+    { file: template, program: 'python3', passed: 32 },
+    { file: full, program: 'python3', passed: 43 },
+    { file: driverFile('node/driver.mjs'), program: process.execPath, passed: 32 },
   ])(
     'passes the template $file, and leaves nothing behind [exec-template]',
     async ({ program, file, passed }) => {
@@ -45,7 +45,7 @@ describe('berth driver test', () => {
       },
     );
     const url = String((await once(server.stdout, 'data'))[0]).trim();
-    expect(await test(site, '--url', url)).toBe(37);
+    expect(await test(site, '--url', url)).toBe(38);
     const refused = await runBerth(['driver', 'test', '--url', url]);
     server.kill();
     await once(server, 'close');

@@ -37,8 +37,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'openapi/sandbox-control.v1.json': () => inJson(documents['sandbox-control.v1']),
   'openapi/scenario.schema.json': () =>
     inJson({ title: 'Berth: a scenario of the sandbox', ...z.toJSONSchema(scenarioSchema, { io: 'input' }) }),
-  'openapi/driver-protocol.v1.json': () => inJson(protocolJsonSchema(1)),
-  'openapi/driver-protocol.v2.json [driver-protocol]': () => inJson(protocolJsonSchema(2)),
+  'openapi/driver-protocol.json [driver-protocol]': () => inJson(protocolJsonSchema()),
   ...Object.fromEntries(
     configSchemas().map(({ name, schema }) => [`openapi/${name}.schema.json`, () => inJson(schema)]),
   ),

@@ -1,5 +1,5 @@
 import { createPlatform } from '../../../src/drivers/exec/open.ts';
-import { grammarOf } from '../../../src/drivers/exec/protocol/protocol.ts';
+import { info } from '../../../src/drivers/exec/protocol/objects.ts';
 import { answersOf } from '../../../src/drivers/exec/protocol-server.fixture.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
@@ -9,9 +9,8 @@ import { IncusEngine } from '../incus/engine.ts';
 import { ProgramChannel } from './program.ts';
 
 const TIMEOUT_MS = 7_000;
-const VERSION = 2;
 
-/** A program for each server, which speaks version 2 of the protocol and has its machines in the cluster of Incus. */
+/** A program for each server, with each capability and its machines in the cluster of Incus. */
 export class ExecEngine extends IncusEngine {
   override readonly driverName: string = 'exec';
   readonly #fences = new Map<string, number>();
@@ -21,20 +20,20 @@ export class ExecEngine extends IncusEngine {
     const { commands, catalog } = this.parts;
     const channel = new ProgramChannel({
       ...{ process, clock, commands, timeoutMs: TIMEOUT_MS, fences: this.#fences },
-      answers: answersOf(own, clock, VERSION),
+      answers: answersOf(own, clock),
     });
     const { stop, resume, restart, attachVolume, resizeVolume, ...rest } = own.manifest;
-    const info = grammarOf(VERSION).info.parse({
-      protocol: VERSION,
+    const greeting = info.parse({
+      protocol: 1,
       name: this.driverName,
       capabilities: {
         ...{ stop, resume, restart, attach_volume: attachVolume, resize_volume: resizeVolume },
         create_visible_within_ms: rest.createVisibleWithinMs,
         keeps_notes: rest.keepsNotes,
         cloud_init_bytes: rest.cloudInitBytes,
-        ...{ place: true, place_volume: true, copy_volume: true, fences: true },
+        ...{ place: true, place_volume: true, copy_volume: true, fences: true, orders: true },
       },
     });
-    return createPlatform(channel, { info, catalog, timeoutMs: TIMEOUT_MS, log: silentLog });
+    return createPlatform(channel, { info: greeting, catalog, timeoutMs: TIMEOUT_MS, log: silentLog });
   }
 }

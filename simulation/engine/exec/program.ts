@@ -1,6 +1,6 @@
 import type { Channel, Limits } from '../../../src/drivers/exec/channel.ts';
 import { AnswerLost, NotSent } from '../../../src/drivers/exec/errors.ts';
-import type { Method, Request } from '../../../src/drivers/exec/protocol/protocol.ts';
+import type { Method, Request } from '../../../src/drivers/exec/protocol/messages.ts';
 import { Requests } from '../../../src/drivers/exec/requests.ts';
 import { Secrets } from '../../../src/drivers/exec/secrets.ts';
 import type { Clock } from '../../../src/ports/clock.ts';

@@ -4,17 +4,20 @@ import { type Clock, nextTurn, type Random } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { createSharedClock, systemClock, systemRandom } from '../../runtime/system.ts';
+import type { Migration } from '../../store/migrations.ts';
 import type { PostgresOptions } from '../../store/postgres/open-database.ts';
 import { checkDatabaseFile } from '../../store/sqlite/check-file.ts';
 import type { DatabaseFormat } from '../../store/sqlite/database-format.ts';
 import type { OpeningCheck, OpenOptions } from '../../store/sqlite/open-options.ts';
 
-type OnPostgres = Pick<PostgresOptions, 'beforeWriting' | 'mayMigrate' | 'log' | 'hearTime'>;
+type OnPostgres = Pick<PostgresOptions, 'migrations' | 'beforeWriting' | 'mayMigrate' | 'log' | 'hearTime'>;
 export type StoreOptions = OnPostgres & Pick<OpenOptions, 'checksAfterCrash'>;
 
 /** How to open a product's stores. PostgreSQL's large modules are loaded only if it is used. */
 export interface Stores<Store> {
   format: DatabaseFormat;
+  /** Other migrations than this program's, for tests of an upgrade. */
+  migrations?: readonly Migration[];
   openSqlite(path: string, options: OpenOptions): Store;
   openPostgres(url: string, options: OnPostgres): Promise<Store>;
 }

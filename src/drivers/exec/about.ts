@@ -2,7 +2,7 @@ import type { DriverAbout } from '../kit/driver-definition.ts';
 
 /** What docs/drivers.md says of the driver besides its manifest. */
 export const about: DriverAbout = {
-  provedOn: 'versions 1 and 2 of its protocol, with programs in Python, JavaScript and sh',
+  provedOn: 'programs in Python, JavaScript and sh, with and without each capability',
   provedBy: [
     'src/drivers/exec/driver.test.ts',
     'src/drivers/exec/templates.test.ts',

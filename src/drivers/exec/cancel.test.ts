@@ -6,6 +6,7 @@ import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
 import { exec } from './driver.ts';
 import {
+  GREETING,
   greetingFor,
   infoAnswer,
   isRunning,
@@ -48,12 +49,13 @@ function stopWith({ driver, clock }: Program, deadlineMs = 60_000): UnderWay {
   return { controller, settled: () => outcome };
 }
 
+const CANCELS = { capabilities: { stop: true, create_visible_within_ms: 0, cancel: true } };
 const CANCELLED = JSON.stringify({ method: 'cancel', request: '2' });
 
-describe('a program of version 2', () => {
+describe('a program that reads cancel', () => {
   it('is sent a cancel, and the call settles when it has answered the cancelled request', async () => {
     await using program = await startProgram(
-      `${greetingFor({ protocol: 2 })}; ${NOTE_LINE}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; ${LISTEN}`,
+      `${greetingFor(CANCELS)}; ${NOTE_LINE}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; ${LISTEN}`,
     );
     const { controller, settled } = stopWith(program);
     await expect.poll(() => readBy(program)).toHaveLength(1);
@@ -67,7 +69,7 @@ describe('a program of version 2', () => {
   });
 
   it('is also sent a cancel when a call times out', async () => {
-    await using program = await startProgram(`${greetingFor({ protocol: 2 })}; ${NOTE_ALL}`);
+    await using program = await startProgram(`${greetingFor(CANCELS)}; ${NOTE_ALL}`);
     const { settled } = stopWith(program, 2_000);
     await expect.poll(() => readBy(program)).toHaveLength(1);
     await program.clock.advance(1_999);
@@ -79,7 +81,7 @@ describe('a program of version 2', () => {
 
   it('is killed with its children if it does not answer a cancel; only then the call settles, and the program is restarted', async () => {
     await using program = await startProgram(
-      `if [ -e "$PLACE/go" ]; then ${greetingFor({ protocol: 2 })}; ${LISTEN}; fi; ${greetingFor({ protocol: 2 })}; touch "$PLACE/go"; read -r line; ${CHILD} ${LISTEN}`,
+      `if [ -e "$PLACE/go" ]; then ${greetingFor(CANCELS)}; ${LISTEN}; fi; ${greetingFor(CANCELS)}; touch "$PLACE/go"; read -r line; ${CHILD} ${LISTEN}`,
     );
     const { clock, place } = program;
     const { controller, settled } = stopWith(program);
@@ -103,7 +105,7 @@ describe('a program of version 2', () => {
   });
 
   it('is sent no cancel for a late read, which changes nothing', async () => {
-    await using program = await startProgram(`${greetingFor({ protocol: 2 })}; ${NOTE_ALL}`);
+    await using program = await startProgram(`${greetingFor(CANCELS)}; ${NOTE_ALL}`);
     const looked = program.driver.get('a');
     await expect.poll(() => readBy(program)).toHaveLength(1);
     await program.clock.advance(20_000);
@@ -112,10 +114,10 @@ describe('a program of version 2', () => {
   });
 });
 
-describe('a program of version 1', () => {
+describe('a program that reads no cancel', () => {
   it('may answer a request that was aborted by its signal', async () => {
     await using program = await startProgram(
-      `${greetingFor({})}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; read -r line; ${say({ id: '3', result: { answer: 'gone' } })}; ${LISTEN}`,
+      `${GREETING}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; read -r line; ${say({ id: '3', result: { answer: 'gone' } })}; ${LISTEN}`,
     );
     const { controller } = stopWith(program);
     await expect.poll(() => readBy(program)).toHaveLength(1);
@@ -127,7 +129,7 @@ describe('a program of version 1', () => {
   });
 
   it('is sent no cancel, and the call settles at its signal', async () => {
-    await using program = await startProgram(`${greetingFor({})}; ${NOTE_ALL}`);
+    await using program = await startProgram(`${GREETING}; ${NOTE_ALL}`);
     const { controller, settled } = stopWith(program);
     await expect.poll(() => readBy(program)).toHaveLength(1);
     controller.abort();
@@ -139,10 +141,10 @@ describe('a program of version 1', () => {
   });
 });
 
-describe.each([1, 2])('a program of version %d', (protocol) => {
+describe.each([true, false])('a program whose capability cancel is %s', (cancel) => {
   it('is never sent a request that was aborted in the queue', async () => {
     await using program = await startProgram(
-      `${greetingFor({ protocol })}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
+      `${greetingFor(cancel ? CANCELS : {})}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
     );
     const { driver, place } = program;
     const first = driver.get('first');
@@ -157,7 +159,7 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
 
   it('is never sent a request that passed its deadline in the queue while Berth was suspended', async () => {
     await using program = await startProgram(
-      `${greetingFor({ protocol })}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
+      `${greetingFor(cancel ? CANCELS : {})}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
     );
     const { driver, place, clock } = program;
     const first = driver.get('first');
@@ -172,7 +174,7 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
   });
 
   it('is never sent a request that is aborted or too late', async () => {
-    await using program = await startProgram(`${greetingFor({ protocol })}; ${NOTE_ALL}`);
+    await using program = await startProgram(`${greetingFor(cancel ? CANCELS : {})}; ${NOTE_ALL}`);
     const { driver, clock } = program;
     const fence = 1;
     const late = { deadline: clock.now(), fence, signal: new AbortController().signal };
@@ -185,7 +187,7 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
 
   it('holds the call until its children have ended, if it ends during the call', async () => {
     await using program = await startProgram(
-      `${greetingFor({ protocol })}; read -r line; ${CHILD} while [ ! -e "$PLACE/pid" ]; do sleep 0.02; done; exit 1`,
+      `${greetingFor(cancel ? CANCELS : {})}; read -r line; ${CHILD} while [ ! -e "$PLACE/pid" ]; do sleep 0.02; done; exit 1`,
     );
     const { clock, place } = program;
     const { settled } = stopWith(program);
@@ -201,12 +203,12 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
   });
 });
 
-describe.each([1, 2])('a driver over HTTP of version %d', (protocol) => {
+describe('a driver over HTTP', () => {
   it('sees its connection closed when a request is aborted', async () => {
     const clock = new VirtualClock();
     const { promise: closed, resolve: close } = Promise.withResolvers<void>();
     await using webhook = await startWebhook((request, response) => {
-      if (request.method === 'info') sendJson(response, { ...infoAnswer({ protocol }), id: request.id });
+      if (request.method === 'info') sendJson(response, { ...infoAnswer(), id: request.id });
       else response.once('close', close);
     });
     const options = exec.configSchema.parse({ driver: 'exec', url: webhook.url });

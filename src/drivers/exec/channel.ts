@@ -3,14 +3,8 @@ import { cleanText } from '../../orchestrator/model/platform-resource.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { Incompatible } from './errors.ts';
-import {
-  anyInfo,
-  type Capabilities,
-  grammarOf,
-  type Info,
-  type Method,
-  PROTOCOL_VERSIONS,
-} from './protocol/protocol.ts';
+import type { Method } from './protocol/messages.ts';
+import { type Capabilities, type Info, info as infoSchema } from './protocol/objects.ts';
 import type { Secrets } from './secrets.ts';
 
 /** Limits of a request that changes something. */
@@ -26,8 +20,8 @@ export interface Channel {
   open(): Promise<void>;
   /**
    * Sends a request and returns its result unparsed. A request that is past its deadline or aborted is not sent; one
-   * under way is given up. With a program of version 2, the promise then settles when the program has answered or
-   * ended.
+   * under way is given up. With a program that reads `cancel`, the promise then settles when the program has answered
+   * or ended.
    *
    * @throws {NotSent | Unauthorized} if the driver has begun nothing
    * @throws {AnswerLost} if that is unknown
@@ -53,7 +47,7 @@ export interface ChannelSetting {
 /** Larger than any listing: 100,000 machines take about 50 MB. */
 export const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
-/** Checks each answer to `info` against the versions of this Berth, and against the first answer. */
+/** Checks each answer to `info`, also against the first one. */
 export class Greeter {
   readonly #log: Log;
   #first: Info | undefined;
@@ -68,19 +62,12 @@ export class Greeter {
     return this.#first;
   }
 
-  get arguments(): object {
-    return { protocols: PROTOCOL_VERSIONS };
-  }
-
   /** @throws {Incompatible} */
   greet(result: unknown): Info {
-    const version = anyInfo.safeParse(result).data?.protocol;
-    if (version !== undefined && !PROTOCOL_VERSIONS.includes(version))
-      throw new Incompatible(versionProblem(version));
-    const info = grammarOf(version ?? 1).info.safeParse(result);
+    const info = infoSchema.safeParse(result);
     if (!info.success)
       throw new Incompatible(`the driver gave an invalid answer to info: ${problemOf(info.error)}`);
-    if (this.#first === undefined) this.#warnOfUnread(info.data, result as { capabilities: object });
+    if (this.#first === undefined) this.#warnOfUnread(result as { capabilities: object });
     this.#first ??= info.data;
     const changed = changesOf(this.#first, info.data);
     if (changed.length > 0)
@@ -91,8 +78,8 @@ export class Greeter {
   }
 
   /** Warns of unknown capability names. A misspelt capability counts as absent. */
-  #warnOfUnread({ protocol }: Info, { capabilities }: { capabilities: object }): void {
-    const known = grammarOf(protocol).capabilities;
+  #warnOfUnread({ capabilities }: { capabilities: object }): void {
+    const known = Object.keys(infoSchema.shape.capabilities.shape);
     const names = Object.keys(capabilities).filter((name) => !known.includes(name));
     if (names.length > 0)
       this.#log.warn(
@@ -102,21 +89,9 @@ export class Greeter {
   }
 }
 
-function versionProblem(version: number): string {
-  const isNewer = version > Math.max(...PROTOCOL_VERSIONS);
-  const remedy = isNewer
-    ? 'upgrade Berth, or let the driver answer info with one of the offered versions'
-    : 'upgrade the driver';
-  const ours = `this version of Berth supports ${PROTOCOL_VERSIONS.join(' and ')}`;
-  return `the driver speaks version ${version} of the driver protocol, which is too ${isNewer ? 'new' : 'old'} (${ours}): ${remedy}`;
-}
-
 function changesOf(before: Info, now: Info): string[] {
   const names = Object.keys(before.capabilities) as (keyof Capabilities)[];
-  return [
-    ...(before.protocol === now.protocol ? [] : ['protocol']),
-    ...names.filter((name) => before.capabilities[name] !== now.capabilities[name]),
-  ];
+  return names.filter((name) => before.capabilities[name] !== now.capabilities[name]);
 }
 
 /** Zod's first issue, with its path. */

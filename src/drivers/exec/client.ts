@@ -7,46 +7,45 @@ import { type Channel, type Limits, problemOf } from './channel.ts';
 import { AnswerLost } from './errors.ts';
 import {
   type Arguments,
-  type Grammar,
-  grammarOf,
+  listed,
   listedItems,
   type Method,
   type Result,
-} from './protocol/protocol.ts';
+  results,
+} from './protocol/messages.ts';
+import type { Capabilities } from './protocol/objects.ts';
 
 /** A listing of at least this many items is parsed in slices. */
 const SLICED = 1_000;
 
-/** Sends requests, and keeps only the answer fields that the driver's protocol version defines. */
+/** Sends requests, and keeps only the answer fields that the protocol defines. */
 export class DriverClient {
   readonly #channel: Channel;
   readonly #log: Log;
-  readonly #grammar: Grammar;
-  readonly #hasClaims: boolean;
+  readonly #capabilities: Pick<Capabilities, 'fences' | 'orders'>;
 
-  constructor(channel: Channel, log: Log, protocol: number) {
+  constructor(channel: Channel, log: Log, capabilities: Pick<Capabilities, 'fences' | 'orders'>) {
     this.#channel = channel;
     this.#log = log;
-    this.#grammar = grammarOf(protocol);
-    this.#hasClaims = protocol > 1;
+    this.#capabilities = capabilities;
   }
 
-  /** Sends a request that changes something, with its claim and order if the version has these fields. */
+  /** Sends a request that changes something, with its claim and order if the driver reads them. */
   change<M extends Method>(
     method: M,
     args: Arguments<M>,
     call: Call | undefined,
     given?: DestroyOrder,
   ): Promise<Result<M>> {
-    const claim = this.#hasClaims && call !== undefined && { fence: call.fence };
-    const ordered = this.#hasClaims &&
-      given && { order: { reason: given.reason, by: given.by, at: given.at } };
+    const { fences, orders } = this.#capabilities;
+    const claim = fences && call !== undefined && { fence: call.fence };
+    const ordered = orders && given && { order: { reason: given.reason, by: given.by, at: given.at } };
     return this.ask(method, { ...args, ...claim, ...ordered }, call);
   }
 
   /** @throws {AnswerLost | NotSent | Unauthorized} */
   async ask<M extends Method>(method: M, args: Arguments<M>, limits?: Limits): Promise<Result<M>> {
-    const result = await parseResult(this.#grammar, method, await this.#channel.ask(method, args, limits));
+    const result = await parseResult(method, await this.#channel.ask(method, args, limits));
     if (result.success) return this.#channel.secrets.cleanAnswer(result.data as Result<M>);
     const sentence = `the driver gave an invalid answer to ${method}: ${problemOf(result.error)}`;
     this.#log.warn({}, sentence);
@@ -55,13 +54,8 @@ export class DriverClient {
 }
 
 /** Parses an answer. Listed items are parsed in slices, since a long listing may take seconds. */
-async function parseResult(
-  { results, listed }: Grammar,
-  method: Method,
-  answer: unknown,
-): Promise<z.ZodSafeParseResult<unknown>> {
+async function parseResult(method: Method, answer: unknown): Promise<z.ZodSafeParseResult<unknown>> {
   const schema = results[method];
-  if (schema === undefined) throw new TypeError(`the driver's version of the protocol has no ${method}`);
   if (method !== 'list' && method !== 'volumes.list') return schema.safeParse(answer);
   const { success, error, data } = listedItems.safeParse(answer);
   if (!success && error.issues.some(({ code }) => code === 'too_big')) return { success, error };

@@ -5,7 +5,7 @@ import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import type { Channel } from './channel.ts';
 import { messageOf } from './errors.ts';
 import { createPlatform } from './open.ts';
-import type { Capabilities, Info } from './protocol/protocol.ts';
+import type { Capabilities, Info } from './protocol/objects.ts';
 
 export interface Connected {
   channel: Channel;
@@ -40,12 +40,9 @@ export async function* diagnose({
   }
   const { channel, info } = connected;
   try {
-    const { name, version, protocol } = info;
+    const { name, version } = info;
     const ms = Math.round(clock.now() - startedAt);
-    yield ok(
-      subject,
-      `it is ${[name, version].filter(Boolean).join(' ')}, speaks version ${protocol} and answered info in ${ms} ms`,
-    );
+    yield ok(subject, `it is ${[name, version].filter(Boolean).join(' ')} and answered info in ${ms} ms`);
     yield ok(`${subject}: capabilities`, sentenceOf(info.capabilities));
     const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore };
     const driver = createPlatform(channel, { info, catalog, timeoutMs, log: quiet });

@@ -7,12 +7,12 @@ import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
 import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
 
-for (const { protocol, attachVolume, hosts } of [
-  { protocol: 1, attachVolume: 'cold', hosts: 'chosen by the driver' },
-  { protocol: 2, attachVolume: 'hot', hosts: 'chosen by Berth' },
+for (const { isPlain, attachVolume, hosts } of [
+  { isPlain: true, attachVolume: 'cold', hosts: 'chosen by the driver' },
+  { isPlain: false, attachVolume: 'hot', hosts: 'chosen by Berth' },
 ] as const) {
   let webhook: WebhookFixture;
-  describeDriver(`a driver over HTTP, version ${protocol}, with ${attachVolume} volumes and hosts ${hosts}`, {
+  describeDriver(`a driver over HTTP with ${attachVolume} volumes and hosts ${hosts}`, {
     setup: async (): Promise<DriverContext> => {
       const clock = new VirtualClock();
       const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
@@ -20,11 +20,7 @@ for (const { protocol, attachVolume, hosts } of [
         { stateFile: ':memory:', capacity, platform: { attach_volume: attachVolume } },
         clock,
       );
-      const answer = answersOf(
-        protocol === 1 ? simulator : withHosts(simulator, ['n1', 'n2']),
-        clock,
-        protocol,
-      );
+      const answer = answersOf(isPlain ? simulator : withHosts(simulator, ['n1', 'n2']), clock, isPlain);
       webhook = await startWebhook(async (request, response) =>
         sendJson(response, { id: request.id, result: await answer(request) }),
       );

@@ -16,7 +16,8 @@ import { orFailure, orUnknown } from '../kit/answers.ts';
 import type { Channel } from './channel.ts';
 import { DriverClient } from './client.ts';
 import { AnswerLost, messageOf, NotSent, Unauthorized } from './errors.ts';
-import type { Capabilities, Info, Method, Result } from './protocol/protocol.ts';
+import type { Method, Result } from './protocol/messages.ts';
+import type { Capabilities, Info } from './protocol/objects.ts';
 import {
   fromInventory,
   fromListing,
@@ -24,7 +25,6 @@ import {
   fromPlatformVolume,
   fromPresence,
   fromStep,
-  toAvoid,
   toHost,
   toManifest,
   toOffers,
@@ -50,8 +50,8 @@ export function createPlatform(
   channel: Channel,
   { info, catalog, timeoutMs, log }: PlatformSetting,
 ): PlatformDriver {
-  const client = new DriverClient(channel, log, info.protocol);
   const { capabilities } = info;
+  const client = new DriverClient(channel, log, capabilities);
   const toWire = (spec: MachineSpec) => ({
     ...toPlatform(spec, catalog.offers.get(spec.offerId), info.login_user),
     ...(capabilities.place && toHost(spec)),
@@ -67,7 +67,7 @@ export function createPlatform(
     list: () => read(async () => fromListing(await client.ask('list', {}), fromPlatform)),
     ...(capabilities.place && {
       place: (spec: MachineSpec, avoidHosts: readonly string[]) =>
-        read(() => client.ask('place', { spec: toWire(spec), ...toAvoid(avoidHosts) })),
+        read(() => client.ask('place', { spec: toWire(spec), avoid_hosts: [...avoidHosts] })),
     }),
     create: (spec, cookie, call) =>
       step(async () => {
@@ -99,10 +99,10 @@ export function createPlatform(
     }),
     ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(client, capabilities) }),
     ...(capabilities.inventory && {
-      inventory: (avoidHosts?: readonly string[]) =>
+      inventory: (avoidHosts: readonly string[] = []) =>
         read(async () => {
-          const offers = toOffers(catalog);
-          return fromInventory(await client.ask('inventory', { offers, ...toAvoid(avoidHosts) }), offers);
+          const asked = { offers: toOffers(catalog), avoid_hosts: [...avoidHosts] };
+          return fromInventory(await client.ask('inventory', asked), asked.offers);
         }),
     }),
     ...(capabilities.console && {
@@ -126,7 +126,7 @@ function createVolumes(client: DriverClient, capabilities: Capabilities): Volume
     list: () => read(async () => fromListing(await client.ask('volumes.list', {}), fromPlatformVolume)),
     ...(capabilities.place_volume && {
       place: (spec: VolumeSpec, avoidHosts: readonly string[]) =>
-        read(() => client.ask('volumes.place', { spec: toWire(spec), ...toAvoid(avoidHosts) })),
+        read(() => client.ask('volumes.place', { spec: toWire(spec), avoid_hosts: [...avoidHosts] })),
     }),
     create: (spec, cookie, call) =>
       step(async () => {

@@ -1,7 +1,7 @@
 import type { Timer } from '../../ports/clock.ts';
 import type { Channel, ChannelSetting, Limits } from './channel.ts';
 import { messageOf, NotSent } from './errors.ts';
-import type { Method } from './protocol/protocol.ts';
+import type { Method } from './protocol/messages.ts';
 import { Run } from './run.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -75,8 +75,8 @@ export class ProcessChannel implements Channel {
   /** @throws {Error} if its answer is missing or invalid */
   async #greet(run: Run): Promise<void> {
     const { greeter, log, startTimeoutMs } = this.#options;
-    const { concurrency, protocol } = greeter.greet(await run.ask('info', greeter.arguments, startTimeoutMs));
-    run.greeted(concurrency, protocol > 1);
+    const { concurrency, capabilities } = greeter.greet(await run.ask('info', {}, startTimeoutMs));
+    run.greeted(concurrency, capabilities.cancel);
     this.#isGreeted = true;
     const { name, version } = greeter.info;
     log.info({ driver: name, version, driver_pid: run.pid }, 'the driver answers');

@@ -10,13 +10,17 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Request, WireMachineSpec, WireVolumeSpec } from './protocol/protocol.ts';
+import type { Request } from './protocol/messages.ts';
+import type { WireMachineSpec, WireVolumeSpec } from './protocol/objects.ts';
 
-/** Answers requests of a protocol version from a driver in this process, as a provider's program would. */
+/**
+ * Answers requests from a driver in this process, as a provider's program would. A plain one declares no hosts, fences
+ * and orders.
+ */
 export function answersOf(
   driver: PlatformDriver,
   clock: Clock,
-  protocol = 1,
+  isPlain = false,
 ): (request: Request, signal?: AbortSignal) => Promise<unknown> {
   const { manifest } = driver;
   const volumes = driver.volumes as NonNullable<PlatformDriver['volumes']>;
@@ -34,7 +38,7 @@ export function answersOf(
     switch (method) {
       case 'info':
         return {
-          protocol,
+          protocol: 1,
           name: 'fixture',
           capabilities: {
             stop: manifest.stop,
@@ -45,12 +49,13 @@ export function answersOf(
             create_visible_within_ms: manifest.createVisibleWithinMs,
             keeps_notes: manifest.keepsNotes,
             cloud_init_bytes: manifest.cloudInitBytes,
-            ...(protocol > 1 && {
+            ...(!isPlain && {
               place: driver.place !== undefined,
               place_volume: volumes.place !== undefined,
               copy_volume: volumes.copy !== undefined,
               disown: driver.disown !== undefined,
               fences: true,
+              orders: true,
               writer_mark: manifest.marksWriter === true,
             }),
           },
@@ -124,7 +129,7 @@ function machineSpecOf(spec: WireMachineSpec): MachineSpec {
     cloudInit: spec.cloud_init ?? undefined,
     note: spec.note,
     ...(spec.host !== undefined && { host: spec.host }),
-    ...(spec.avoid_hosts !== undefined && { avoidHosts: spec.avoid_hosts }),
+    avoidHosts: spec.avoid_hosts,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Limits } from './channel.ts';
 import { AnswerLost, NotSent } from './errors.ts';
-import type { Method } from './protocol/protocol.ts';
+import type { Method } from './protocol/messages.ts';
 
 interface RequestsOptions {
   clock: Clock;

@@ -7,7 +7,8 @@ import { type Limits, MAX_ANSWER_BYTES } from './channel.ts';
 import { DriverLog } from './driver-log.ts';
 import { AnswerLost, NotSent, quoted } from './errors.ts';
 import { LineReader } from './line-reader.ts';
-import { type Answer, answerSchema, MAX_TEXT, type Method } from './protocol/protocol.ts';
+import { type Answer, answerSchema, type Method } from './protocol/messages.ts';
+import { MAX_TEXT } from './protocol/objects.ts';
 import { type Asked, Requests } from './requests.ts';
 import type { Secrets } from './secrets.ts';
 

@@ -13,15 +13,15 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { pending } from '../../platform-model/steps.ts';
+import type { Result } from './protocol/messages.ts';
 import type {
   Info,
-  Result,
   WireMachine,
   WireMachineSpec,
   WireOffer,
   WireVolume,
   WireVolumeSpec,
-} from './protocol/protocol.ts';
+} from './protocol/objects.ts';
 
 /**
  * The manifest for the core. A create that was sent may begin until its deadline, so the machine may become visible
@@ -62,17 +62,12 @@ export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUse
     vendor_data: vendorData,
     user_data: userData,
     note: spec.note,
-    ...toAvoid(spec.avoidHosts),
+    avoid_hosts: [...(spec.avoidHosts ?? [])],
   };
 }
 
 export function toHost({ host }: { host?: string }): { host?: string } {
   return host === undefined ? {} : { host };
-}
-
-/** The cordoned hosts. The field is absent if there are none, so that an older program sees no new field. */
-export function toAvoid(hosts: readonly string[] = []): Pick<WireMachineSpec, 'avoid_hosts'> {
-  return hosts.length === 0 ? {} : { avoid_hosts: [...hosts] };
 }
 
 export function toPlatformVolume({ ref, datacenter, sizeGb, type, note }: VolumeSpec): WireVolumeSpec {

@@ -5,7 +5,7 @@ import { parseJson } from '../../contract/parse-json.ts';
 import { type CertificateSeen, reportPeer } from '../../ports/certificates.ts';
 import { type Channel, type ChannelSetting, type Limits, MAX_ANSWER_BYTES } from './channel.ts';
 import { AnswerLost, type Loss, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
-import { answerSchema, type Method } from './protocol/protocol.ts';
+import { answerSchema, type Method } from './protocol/messages.ts';
 import { Secrets } from './secrets.ts';
 
 export interface WebhookOptions extends ChannelSetting {
@@ -104,7 +104,7 @@ export class WebhookChannel implements Channel {
 
   async #greet(): Promise<void> {
     const { greeter, log } = this.#options;
-    greeter.greet(await this.#send('info', greeter.arguments));
+    greeter.greet(await this.#send('info', {}));
     this.#isLost = false;
     this.#greeting = Promise.resolve();
     const { name, version } = greeter.info;

@@ -137,7 +137,7 @@ async function begin(platform: Platform, spec: MachineSpec): Promise<Step<Observ
   const now = await fleet.read();
   if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
   const known = identifyAll(now.instances).get(spec.ref);
-  if (known !== undefined && (known.machine !== undefined || known.isUnclear)) return 'renamed';
+  if (known?.machine !== undefined) return 'renamed';
   const [place] = placesFor(spec, now, offer, options);
   if (place === undefined) return failed('capacity', NO_ROOM);
   const missing = await missingImage(platform, spec);

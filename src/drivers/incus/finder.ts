@@ -157,13 +157,8 @@ function absentUnlessListed(ref: OwnerRef, names: readonly string[], unread: Unr
 async function findAmong(
   platform: Platform,
   ref: OwnerRef,
-  { machine, copies, all, isUnclear }: Marked,
+  { machine, copies }: Marked,
 ): Promise<Found | 'changed' | undefined> {
-  if (isUnclear)
-    return {
-      is: 'unknown',
-      reason: `${namesOf(all)} have the mark of ${ref}, and Berth cannot tell which one is the machine`,
-    };
   if (machine === undefined) return undefined;
   const instance = await platform.api.instance(machine.name);
   if (instance === undefined || refOf(instance) !== ref) return 'changed';
@@ -203,8 +198,8 @@ export async function findOwn(platform: Platform, ref: OwnerRef): Promise<{ inst
 }
 
 /**
- * Notes the id in the mark of a machine that an earlier Berth made, or that got another id by a move. It does so only
- * if no other instance has the mark, since the machine could be a copy.
+ * Notes the id in the mark of a machine that got another id by a move. It does so only if no other instance has the
+ * mark, since the machine could be a copy.
  *
  * @returns false if the instance has changed since it was read
  */
@@ -238,10 +233,6 @@ function unknownOf({ name, location }: Instance): string {
   return location === 'none'
     ? `Incus shows ${name} in the state Error`
     : `the member ${location} does not report on it`;
-}
-
-function namesOf(instances: readonly Instance[]): string {
-  return instances.map(({ name }) => name).join(', ');
 }
 
 function settled(ref: OwnerRef, found: Found | 'changed' | undefined): Found | undefined {

@@ -202,15 +202,6 @@ it('the ports of a machine with the same name in another project stay when the m
   expect(stored.ports).toEqual([elsewhere]);
 });
 
-it('ports made by an older Berth, without a project, belong to the machine', async () => {
-  const { stored, instances, berth } = forwardsOfTwo();
-  stored.ports = [{ ...port('berth-a', 22_007, '10.0.0.0'), description: 'berth berth-a' }];
-  expect(await berth().get('berth-a')).toMatchObject({ value: { endpoint: { sshPort: 22_007 } } });
-  instances.shift();
-  await berth().destroy('berth-a', null, anOrder);
-  expect(stored.ports).toEqual([]);
-});
-
 it('only an order deletes the network forward with its last port: a sweep leaves it empty', async () => {
   const stored: Forward[] = [
     {

@@ -131,7 +131,7 @@ export class Forwards {
   /** Whether the port is the machine's. Projects can share a network, and each may have a machine with this name. */
   #isOf(port: ForwardPort, ref: OwnerRef): boolean {
     const { project } = this.#api.client;
-    return refOfForward(port) === ref && (projectOfForward(port) ?? project) === project;
+    return refOfForward(port) === ref && projectOfForward(port) === project;
   }
 
   #listenOn(location: string): { listen: string; public: string } | undefined {

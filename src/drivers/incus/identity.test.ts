@@ -6,7 +6,7 @@ import { mark, UUID } from './translate.ts';
 const REF = 'berth-a';
 
 /**
- * `uuid` is the id that Incus gave the instance. `noted` is the id in its mark, or null if an earlier Berth made it.
+ * `uuid` is the id that Incus gave the instance. `noted` is the id in its mark, or null while it is made.
  */
 function anInstance(name: string, uuid: string, noted: string | null = 'u1'): Instance {
   const marks = { [mark.createdBy]: 'berth', [mark.ref]: REF, ...(noted !== null && { [mark.uuid]: noted }) };
@@ -18,7 +18,7 @@ const [own, renamed, moving] = [
   anInstance('foo', 'u1'),
   anInstance('move-of-17', 'u1'),
 ];
-const [copy, old, oldFoo] = [
+const [copy, building, buildingFoo] = [
   anInstance('foo', 'u2'),
   anInstance(REF, 'u1', null),
   anInstance('foo', 'u2', null),
@@ -34,16 +34,10 @@ const cases: readonly [string, Instance[], string | undefined, string[]][] = [
   ['the temporary copy, before that gets its name', [moving], 'move-of-17', []],
   ['with another id under its own name: a move changed that', [anInstance(REF, 'u2')], REF, []],
   ['with another id under a temporary name', [anInstance('move-of-17', 'u2')], 'move-of-17', []],
-  ['of an earlier Berth', [old], REF, []],
-  ['of an earlier Berth, under another name', [oldFoo], 'foo', []],
-  ['of an earlier Berth, beside a copy', [oldFoo, old], REF, ['foo']],
-  ['beside a copy of a snapshot of before it was noted', [own, oldFoo], REF, ['foo']],
-  [
-    'one of two of an earlier Berth, and neither has its name',
-    [oldFoo, anInstance('bar', 'u1', null)],
-    undefined,
-    ['foo', 'bar'],
-  ],
+  ['while it is made', [building], REF, []],
+  ['while it is made, under another name', [buildingFoo], 'foo', []],
+  ['while it is made, beside a copy', [buildingFoo, building], REF, ['foo']],
+  ['beside a copy from before its id was noted', [own, buildingFoo], REF, ['foo']],
 ];
 
 describe('a machine is, of the instances that have its mark,', () => {
@@ -53,11 +47,6 @@ describe('a machine is, of the instances that have its mark,', () => {
       expect(found.machine?.name).toBe(machine);
       expect(found.copies.map(({ name }) => name).sort()).toEqual([...copies].sort());
     }
-  });
-
-  it('unknown only if several of an earlier Berth have other names', () => {
-    const unclear = cases.filter(([, marked]) => identify(REF, marked).isUnclear).map(([title]) => title);
-    expect(unclear).toEqual(['one of two of an earlier Berth, and neither has its name']);
   });
 
   it('known by its ref as the holder of a volume, while a copy keeps its own name', () => {

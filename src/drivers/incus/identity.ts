@@ -4,32 +4,26 @@ import { isMarked, mark, refOf, UUID } from './translate.ts';
 
 /** Which of several instances with the same mark is the machine. */
 export interface Identified {
-  /** The machine. Undefined if there is none, or it is unclear. */
+  /** The machine. Undefined: there is none. */
   machine: Instance | undefined;
   /** The other instances. Never change these. */
   copies: readonly Instance[];
-  /** One of several is the machine, but it is unknown which. */
-  isUnclear: boolean;
 }
 
 /** Identifies the machine `ref`. `marked`: all instances with its mark, under any name. */
 export function identify(ref: OwnerRef, marked: readonly Instance[]): Identified {
-  const best = (those: readonly Instance[]): Instance | undefined =>
-    those.find(({ name }) => name === ref) ?? those.find((one) => !isTemporary(one)) ?? those[0];
-  // An instance of an earlier Berth has no id in its mark. It is identified by its name, or by being the only one.
-  const silent = marked.filter(({ config }) => config[mark.uuid] === undefined);
-  const named = silent.find(({ name }) => name === ref);
-  const settled = silent.filter((one) => !isTemporary(one));
-  const isUnclear = marked.every((one) => !isItself(one)) && named === undefined && settled.length > 1;
-  const machine = isUnclear
-    ? undefined
-    : (best(marked.filter(isItself)) ??
-      best(silent) ??
-      // An instance may have another id, but the machine's name or a move's temporary name: the move did not keep the
-      // id.
-      marked.find(({ name }) => name === ref) ??
-      marked.find(isTemporary));
-  return { machine, copies: marked.filter((one) => one !== machine), isUnclear };
+  const isNamed = ({ name }: Instance): boolean => name === ref;
+  const own = marked.filter(isItself);
+  const machine =
+    own.find(isNamed) ??
+    own.find((one) => !isTemporary(one)) ??
+    own[0] ??
+    // It has another id, but the machine's name or a move's temporary name: the move did not keep the id.
+    marked.find(isNamed) ??
+    marked.find(isTemporary) ??
+    // It was renamed while it was made: its id is not noted yet.
+    marked.find((one) => !isProvedCopy(one));
+  return { machine, copies: marked.filter((one) => one !== machine) };
 }
 
 /** The machines among the instances, each with its copies. */

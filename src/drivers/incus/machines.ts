@@ -58,7 +58,7 @@ export const listMachines: MachineMethod<'list'> = async (platform) => {
     readForwards(platform),
   ]);
   const known = identifyAll(instances.filter((one) => !(isUnknown(one) && silent.has(one.location))));
-  const there = [...known].filter(([, { machine, isUnclear }]) => machine !== undefined || isUnclear);
+  const there = [...known].filter(([, { machine }]) => machine !== undefined);
   // A failure is retried at the next listing.
   void sweepForwards(platform, forwards, [...names, ...there.map(([ref]) => ref)], async (ref) => {
     const found = await findMachine(platform, ref);

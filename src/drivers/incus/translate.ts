@@ -29,8 +29,6 @@ export const mark = {
   restart: 'user.berth.restart',
   /** On a machine: the claim that last attached or detached a volume. */
   change: 'user.berth.change',
-  /** On a volume that an earlier Berth was moving: the member that it was moved from. */
-  movingFrom: 'user.berth.moving-from',
   /** On a copy of a volume: its original. Without `createdBy` the copy is incomplete. */
   copyOf: 'user.berth.copy-of',
   /** On a volume: its copy, if the volume has not been attached since. */
@@ -272,7 +270,7 @@ export function refOfForward({ description }: Pick<ForwardPort, 'description'>):
   return by === 'berth' ? ref : undefined;
 }
 
-/** The project of a forwarded port's machine. Projects may share a network. Undefined if an earlier Berth wrote it. */
+/** The project of a forwarded port's machine. Projects may share a network. */
 export function projectOfForward({ description }: Pick<ForwardPort, 'description'>): string | undefined {
   return description.split(' ')[2];
 }

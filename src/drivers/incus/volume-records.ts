@@ -81,29 +81,15 @@ export function volumePath(platform: Platform, ref?: OwnerRef): string {
   return `/1.0/storage-pools/${poolOf(platform)}/volumes/custom${ref === undefined ? '' : `/${ref}`}`;
 }
 
-/**
- * Returns the original of several volumes with one name. An earlier Berth moved a volume by copying it under its own
- * name, and marked the copy before it was complete. The source of such a move is preferred, then a volume in use, then
- * the oldest.
- */
+/** Returns the original of several volumes with one name on different members: the one in use, or else the oldest. */
 export function original(ours: readonly Volume[]): Volume | undefined {
   const oldest = ours.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
-  return (
-    oldest.find(({ location, config }) => config[mark.movingFrom] === location) ??
-    oldest.find((one) => !isOfEarlierMove(one) && usersOf(one).length > 0) ??
-    oldest.find((one) => !isOfEarlierMove(one)) ??
-    oldest[0]
-  );
+  return oldest.find((one) => usersOf(one).length > 0) ?? oldest[0];
 }
 
 /** Whether it is a copy without the mark that confirms that it is complete. */
 export function isIncomplete(volume: Volume): boolean {
   return volume.config[mark.copyOf] !== undefined && !isMarked(volume);
-}
-
-/** Whether a move by an earlier Berth made it. Such a move copied a volume under its own name and marked the copy. */
-export function isOfEarlierMove(volume: Volume): boolean {
-  return isOurs(volume) && volume.config[mark.copyOf] === volume.name;
 }
 
 /** Whether the host has the volume. A volume of a shared pool is on every member. */

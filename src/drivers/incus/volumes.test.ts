@@ -173,39 +173,12 @@ describe('a copy', () => {
   });
 });
 
-describe('a move of an earlier Berth, which copied under the same name,', () => {
-  const copyMarks = { [mark.copyOf]: REF };
-
-  it.each([
-    ['before its copy was complete', copyMarks, 'leftovers'],
-    ['before its original was removed', { ...copyMarks, ...marks }, 'leftovers'],
-    ['then, and its copy does not say that it is one', marks, 'copies'],
-  ])('loses nothing if it was interrupted %s: the original counts', async (_when, more, other) => {
-    const { volumes, volume, cluster } = await aVolume();
-    Object.assign(volume.config, { [mark.movingFrom]: 'm1' });
-    const config = { ...more, [mark.movingFrom]: 'm1' };
-    cluster.volumes.unshift({ name: REF, location: 'm2', config, data: null, usedBy: [] });
-    expect(await volumes.get(REF)).toMatchObject({ value: { ref: REF, host: 'm1' } });
-    expect(await volumes.list()).toMatchObject({
-      items: [{ ref: REF, host: 'm1' }],
-      copies: [],
-      leftovers: [],
-      [other]: [{ ref: REF, host: 'm2' }],
-    });
-    expect(await volumes.attach(REF, ON_M2, null)).toMatchObject({ code: 'elsewhere' });
-    expect(await volumes.attach(REF, ON_M1, null)).toMatchObject({ outcome: 'done' });
-    expect(cluster.log.filter((one) => one.startsWith('DELETE'))).toEqual([]);
-  });
-
-  it('is complete once the original is gone: the copy is the volume', async () => {
-    const { volumes, volume, cluster } = await aVolume();
-    Object.assign(volume.config, { ...copyMarks, [mark.movingFrom]: 'm2' });
-    expect(await volumes.get(REF)).toMatchObject({ value: { ref: REF, host: 'm1' } });
-    expect(await volumes.attach(REF, ON_M1, null)).toMatchObject({ outcome: 'done' });
-    await volumes.detach(REF, ON_M1, null);
-    expect(await volumes.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'done' });
-    expect(cluster.volumes).toEqual([]);
-  });
+it('of two volumes of one name on different members the one in use counts, and the other is reported as a copy', async () => {
+  const { volumes, cluster } = await aVolume();
+  await volumes.attach(REF, ON_M1, null);
+  cluster.volumes.unshift({ name: REF, location: 'm2', config: marks, data: null, usedBy: [] });
+  expect(await volumes.get(REF)).toMatchObject({ value: { ref: REF, host: 'm1' } });
+  expect(await volumes.list()).toMatchObject({ items: [{ host: 'm1' }], copies: [{ ref: REF, host: 'm2' }] });
 });
 
 describe('a volume can be placed', () => {

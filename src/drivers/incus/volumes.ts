@@ -31,7 +31,6 @@ import {
   changeVolume,
   findVolume,
   isIncomplete,
-  isOfEarlierMove,
   isOn,
   isVolumeBusy,
   original,
@@ -61,16 +60,12 @@ export const listVolumes: VolumeMethod<'list'> = async (platform) => {
   return {
     answer: 'listed',
     items: await showVolumes(platform, items),
-    copies: others
-      .filter((one) => isMarked(one) && !isOfEarlierMove(one))
-      .map((one) => ({ ref: refOf(one), name: one.name, ...hostField(one) })),
-    leftovers: others
-      .filter((one) => isIncomplete(one) || isOfEarlierMove(one))
-      .map((one) => ({
-        ref: one.name,
-        detail: `${isIncomplete(one) ? 'an incomplete' : 'a'} copy of the volume ${one.config[mark.copyOf]}, made to move it`,
-        ...hostField(one),
-      })),
+    copies: others.filter(isMarked).map((one) => ({ ref: refOf(one), name: one.name, ...hostField(one) })),
+    leftovers: others.filter(isIncomplete).map((one) => ({
+      ref: one.name,
+      detail: `an incomplete copy of the volume ${one.config[mark.copyOf]}, made to move it`,
+      ...hostField(one),
+    })),
   };
 };
 

@@ -95,7 +95,7 @@ const LATE_MS = 3_600_000;
  * time, nor sooner after a mail than `noticesMs` says. A late mail therefore delays the deletion.
  */
 export function dueNotice(watch: BalanceWatch, policy: VolumePolicy, now: number): VolumeNotice | null {
-  const { exhaustedAt, volumesDeleteAt = null, volumesNoticeMs = null } = watch;
+  const { exhaustedAt, volumesDeleteAt, volumesNoticeMs } = watch;
   if (exhaustedAt === null) return null;
   if (volumesDeleteAt === null || volumesNoticeMs === null)
     return { deleteAt: Math.max(now, exhaustedAt) + policy.keepMs, noticeMs: policy.keepMs };
@@ -111,7 +111,7 @@ function noticeAfter(volumesNoticeMs: number, { noticesMs }: VolumePolicy): numb
 
 /** When the next mail or the deletion is due. The deletion is retried every round until no volume is left. */
 function nextNoticeAt(
-  { volumesDeleteAt = null, volumesNoticeMs = null }: BalanceWatch,
+  { volumesDeleteAt, volumesNoticeMs }: BalanceWatch,
   policy: VolumePolicy,
   now: number,
 ): number {
@@ -121,6 +121,6 @@ function nextNoticeAt(
 
 /** Whether the last mail was sent and the announced time has passed. */
 export function areVolumesDue(watch: BalanceWatch, now: number): boolean {
-  const { exhaustedAt, volumesDeleteAt = null, volumesNoticeMs = null } = watch;
+  const { exhaustedAt, volumesDeleteAt, volumesNoticeMs } = watch;
   return exhaustedAt !== null && volumesDeleteAt !== null && volumesNoticeMs === 0 && now >= volumesDeleteAt;
 }

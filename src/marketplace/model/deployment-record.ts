@@ -17,7 +17,7 @@ export interface Launch {
   sentAt: number | null;
   /** How often the provider's list was searched in vain since the answer to the create was lost. */
   looks: number;
-  /** The id of the request that made the deployment, as in the log. Absent on rows older than this field. */
+  /** The id of the request that made the deployment, as in the log. */
   requestId?: string;
 }
 
@@ -126,7 +126,7 @@ export interface DeploymentRecord {
   cleanup: Cleanup;
   /** Increases with every write. An observation made at an older revision is not applied. */
   revision: number;
-  /** Null until the instance is known, and on rows older than the proof. */
+  /** Null until the instance is known. */
   sshProof: SshProof | null;
 }
 

@@ -30,10 +30,10 @@ export interface BalanceWatch {
   recoveredSince: number | null;
   /** When the balance reached zero and the notice was sent; null: the balance is above zero. */
   exhaustedAt: number | null;
-  /** When the team's volumes are deleted, as the mail said; null: no mail was sent. Absent on older rows. */
-  volumesDeleteAt?: number | null;
+  /** When the team's volumes are deleted, as the mail said; null: no mail was sent. */
+  volumesDeleteAt: number | null;
   /** How long before the deletion the last warning was due. 0: no further warning is sent. */
-  volumesNoticeMs?: number | null;
+  volumesNoticeMs: number | null;
 }
 
 export interface TeamRecord {

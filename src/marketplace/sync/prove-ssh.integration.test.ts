@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runningDeployment, sshKey } from '../../../test/support/rows/marketplace-rows.ts';
 import { publicKey } from '../deployments/market.fixture.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderWorkers } from './provider-workers.ts';
@@ -279,31 +278,6 @@ it('a host that hangs delays no other deployment, and no poll [ssh-proof-hang-is
 });
 
 describe('no proof is needed by', () => {
-  it('a deployment that ran before proofs existed', async () => {
-    setup.ssh.fault = () => 'closed';
-    const { id: instanceId } = setup.plain.create({
-      configuration_id: 'gpu-1',
-      region: 'eu-one',
-      ssh_keys: [publicKey],
-    });
-    await setup.clock.advance(MINUTE_MS);
-    const now = setup.clock.now();
-    const old = runningDeployment({
-      providerId: 'provider-x',
-      offerId: 'gpu-1',
-      region: 'eu-one',
-      providerInstanceId: instanceId,
-      createdAt: now,
-      startedAt: now,
-      observedAt: now,
-      sshProof: null,
-    });
-    await setup.store.transact((tx) => tx.deployments.insert(old));
-    setup.workers.start();
-    await setup.clock.advance(30 * MINUTE_MS);
-    expect([await statusOf(old.id), setup.ssh.probes]).toEqual(['running', []]);
-  });
-
   it('a deployment that is stopped and started: it was proved once, and its tenant may close SSH', async () => {
     const { id, instanceId } = await running(setup);
     setup.ssh.fault = () => 'closed';
@@ -319,20 +293,6 @@ describe('no proof is needed by', () => {
     setup.provider.sshProbe = null;
     const { id } = await running(setup);
     expect([await statusOf(id), setup.ssh.probes]).toEqual(['running', []]);
-  });
-
-  it('except by a deployment that was deploying before proofs existed: it is proved with its saved key', async () => {
-    const id = await accept(setup);
-    setup.workers.start();
-    await setup.clock.advance(10_000);
-    const record = await read(setup, id);
-    expect(record.launch.state).toBe('made');
-    await setup.store.transact(async (tx) => {
-      if ((await tx.sshKeys.byId('ssh-1')) === null) await tx.sshKeys.insert(sshKey({ publicKey }));
-      await tx.deployments.update({ ...record, sshProof: null });
-    });
-    await setup.clock.advance(2 * MINUTE_MS);
-    expect([await statusOf(id), setup.ssh.probes[0]?.keys]).toEqual(['running', [publicKey]]);
   });
 });
 

@@ -21,9 +21,10 @@ export async function proveSsh(context: SyncContext, id: string): Promise<boolea
   const { store, clock, provider, options } = context;
   const machine = context.unproved.get(id);
   const record = await store.read.deployments.byId(id);
-  if (machine === undefined || record?.status !== 'deploying' || provider.sshProbe === null) return false;
+  const proof = record?.sshProof;
+  if (machine === undefined || record?.status !== 'deploying' || !proof || provider.sshProbe === null)
+    return false;
   const { endpoint } = machine;
-  const proof = record.sshProof ?? unproved(await savedKeys(context, record));
   const begunAt = clock.now();
   const result = await probe(provider.sshProbe, endpoint, proof.keys, options.polling.callTimeoutMs);
   const outcome = await write(context, record, withResult(proof, machine, result, clock.now()), begunAt);
@@ -43,16 +44,6 @@ function probe(
 ): Promise<ProbeResult> {
   const target = { host: ipAddress ?? '', port: sshPort ?? 22, username: loginUser ?? '' };
   return sshProbe.probe(target, loginUser === null ? [] : keys, undefined, withinMs);
-}
-
-/** The keys of a deployment accepted by a version that did not store them. */
-async function savedKeys(
-  { store }: Pick<SyncContext, 'store'>,
-  { launch, sshKeyId }: DeploymentRecord,
-): Promise<string[]> {
-  if (launch.request !== null) return launch.request.ssh_keys;
-  const saved = await store.read.sshKeys.byId(sshKeyId);
-  return saved === null ? [] : [saved.publicKey];
 }
 
 function withResult(

@@ -44,7 +44,7 @@ async function lose(id: string): Promise<void> {
   });
 }
 
-/** Gives a second deployment the instance of the first, as an earlier version could have done. */
+/** Gives a second deployment the instance of the first, as a restored database may have it. */
 async function share(instanceId: string): Promise<string> {
   const id = `dep-${String(2).padStart(32, '0')}`;
   const at = setup.clock.now();

@@ -239,7 +239,7 @@ describe('an unproved deletion raises an alarm', () => {
 
 describe('a deletion of a volume that two rows have', () => {
   const second = 'vol-second';
-  /** Rows written by an earlier version, which did not prevent this. */
+  /** As a restored database may have it. */
   beforeEach(async () => {
     const { providerId, providerVolumeId, region } = await known();
     const row = volume({ id: second, volumeId: second, teamId: 'team-2', userId: 'usr-2' });

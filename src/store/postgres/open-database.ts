@@ -68,8 +68,11 @@ export async function prepareDatabase(
  * Runs the missing migrations and rolls them back. Returns the current version of the database.
  * @throws {DatabaseRefused} if a server would refuse to start, or a migration fails; nothing was changed
  */
-export async function tryMigrations(url: string, format: DatabaseFormat): Promise<number> {
-  const migrations = readMigrations(format.migrations);
+export async function tryMigrations(
+  url: string,
+  format: DatabaseFormat,
+  migrations: readonly Migration[],
+): Promise<number> {
   return onChecked(url, migrations.at(-1)?.version ?? 0, format, async (client, version) => {
     if (version > 0) await migrate(client, url, migrations, format, 'ROLLBACK');
     return version;

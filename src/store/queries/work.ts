@@ -54,7 +54,7 @@ export function workReader(connection: Connection): WorkReader {
   return {
     of: (resourceId) => firstOf(workOf(connection, { resourceId })),
     backlog: async () => {
-      const [found] = await db.select({ count: count(), oldestDueAt: least(dueSince(work)) }).from(work);
+      const [found] = await db.select({ count: count(), oldestDueAt: least(work.waitsSince) }).from(work);
       return found ?? { count: 0, oldestDueAt: null };
     },
     countInstancesByStep: async () => {
@@ -69,12 +69,9 @@ export function workReader(connection: Connection): WorkReader {
       const rows = await db
         .select()
         .from(work)
-        .orderBy(asc(dueSince(work)), asc(work.resourceId))
+        .orderBy(asc(work.waitsSince), asc(work.resourceId))
         .limit(limit);
-      return rows.map(({ leaseToken: _token, leaseOwner: _owner, fence: _fence, waitsSince, ...row }) => ({
-        ...row,
-        waitsSince: waitsSince ?? row.notBefore,
-      }));
+      return rows.map(({ leaseToken: _token, leaseOwner: _owner, fence: _fence, ...row }) => row);
     },
   };
 }
@@ -166,7 +163,7 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
     makeDue: async (resourceId, now) => {
       await db
         .update(work)
-        .set({ notBefore: now, waitsSince: earlier(dueSince(work), now) })
+        .set({ notBefore: now, waitsSince: earlier(work.waitsSince, now) })
         .where(eq(work.resourceId, resourceId));
       onWrite();
     },
@@ -260,9 +257,8 @@ export async function claimWork(
 ): Promise<Lease[]> {
   const values = { ...claim, token: randomUUID(), farthest: claim.now + FARTHEST_MS };
   const rows = await claimDue(connection, values);
-  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince, platform: __, ...step }) => ({
+  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, platform: __, ...step }) => ({
     ...step,
-    waitsSince: waitsSince ?? step.notBefore,
     token: leaseToken ?? '',
     until,
   }));
@@ -284,10 +280,6 @@ export async function takeOverWork({ db, work }: Connection, now: number): Promi
 
 function isHeldBy(work: WorkTable, { resourceId, token }: Pick<Lease, 'resourceId' | 'token'>) {
   return and(eq(work.resourceId, resourceId), eq(work.leaseToken, token));
-}
-
-function dueSince({ waitsSince, notBefore }: WorkTable): SQL<number> {
-  return sql<number>`coalesce(${waitsSince}, ${notBefore})`;
 }
 
 function earlier(moment: SQL | Column, other: number): SQL<number> {

@@ -17,8 +17,9 @@ afterAll(() => server[Symbol.asyncDispose]());
  * cannot express that a reference is checked at the end of a transaction.
  */
 const CATALOG = `
-  SELECT relname AS "table", attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END AS part
-  FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+  SELECT relname AS "table", attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END
+    || coalesce(' DEFAULT ' || pg_get_expr(adbin, adrelid), '') AS part
+  FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
   WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped
   UNION ALL
   SELECT relname, CASE WHEN contype IN ('u', 'c') THEN conname || ' ' ELSE '' END

@@ -9,6 +9,7 @@ interface Column {
   type: string;
   notnull: number;
   pk: number;
+  dflt_value: string | null;
 }
 
 interface Index {
@@ -47,6 +48,7 @@ function catalogOf(db: Database.Database): Catalog {
               column.type.toUpperCase(),
               column.notnull + column.pk > 0,
               column.pk,
+              column.dflt_value,
             ])
             .sort(),
           references: references.map(({ from, table, to }) => `${from} -> ${table}.${to}`).sort(),

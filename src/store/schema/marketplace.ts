@@ -9,7 +9,7 @@ import type { Dialect } from './postgres.ts';
 
 /**
  * The marketplace's tables, in either dialect. A change here needs a migration: `npm run generate -- migration NAME`
- * writes it. STRICT, defaults, triggers and DEFERRABLE are in the migrations only.
+ * writes it. STRICT, triggers and DEFERRABLE are in the migrations only.
  */
 export function marketplaceTables(dialect: Dialect) {
   const people = peopleTables(dialect);

@@ -15,7 +15,7 @@ import type { Dialect } from './postgres.ts';
 
 /**
  * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run generate -- migration NAME`
- * writes it. STRICT tables and defaults are in the migrations only.
+ * writes it. STRICT tables are in the migrations only.
  */
 export function orchestratorTables(dialect: Dialect) {
   const {
@@ -185,7 +185,7 @@ export function orchestratorTables(dialect: Dialect) {
       leaseToken: text('lease_token'),
       leaseOwner: text('lease_owner'),
       leaseUntil: bigint('lease_until').notNull(),
-      waitsSince: bigint('waits_since'),
+      waitsSince: bigint('waits_since').notNull(),
       waitedAttempt: integer('waited_attempt'),
       isHeld: boolean('is_held').notNull(),
       /** The platform of the resource, by which work is claimed. */

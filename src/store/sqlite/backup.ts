@@ -10,9 +10,6 @@ import { BACKUP_ID } from './database-format.ts';
 import { damaged, fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
-/** The schema version that introduced the table of marks. */
-const MARKS_SINCE = 2;
-
 /**
  * Copies a database, even while another process writes to it. The copy is a consistent snapshot, marked as a backup of
  * `takenAt`, in milliseconds since the epoch. It is checked before it gets its name; a failure leaves no file.
@@ -55,11 +52,10 @@ function openSource(path: string): Database.Database {
 }
 
 /**
- * Turns a copy of the database at `path` into a backup: checked, self-contained, and marked with `takenAt`. `takenAt`
- * is undefined if the copy already has the mark, or is older than marks.
+ * Turns a copy of the database at `path` into a backup: checked, self-contained, and marked with `takenAt`.
  * @throws {DatabaseRefused} if it is damaged
  */
-export function finishCopy(draft: string, path: string, takenAt: number | undefined): void {
+export function finishCopy(draft: string, path: string, takenAt: number): void {
   const copy = new Database(draft, { fileMustExist: true });
   try {
     // The file becomes self-contained: no other file must be moved with it.
@@ -69,8 +65,7 @@ export function finishCopy(draft: string, path: string, takenAt: number | undefi
     const damage = findDamage(copy, draft, version, orchestratorFormat);
     if (damage !== undefined) throw damaged(path, damage);
     copy.transaction(() => {
-      if (version >= MARKS_SINCE && takenAt !== undefined)
-        copy.prepare("INSERT OR REPLACE INTO marks (name, at) VALUES ('restored_from', ?)").run(takenAt);
+      copy.prepare("INSERT OR REPLACE INTO marks (name, at) VALUES ('restored_from', ?)").run(takenAt);
       copy.pragma(`application_id = ${BACKUP_ID}`);
     })();
   } finally {

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { DatabaseRefused } from '../database-refused.ts';
-import { readMigrations } from '../migrations.ts';
+import { type Migration, readMigrations } from '../migrations.ts';
 import { checkIdentity, isThere } from './check-database.ts';
 import type { DatabaseFormat } from './database-format.ts';
 
@@ -16,12 +16,13 @@ const ALL_PAGES = 0x7fff_ffff;
 export function openToCopy(
   path: string,
   format: DatabaseFormat,
+  migrations: readonly Migration[] = readMigrations(format.migrations),
 ): { source: Database.Database; version: number } {
   if (!isThere(path)) throw new DatabaseRefused(`There is no database ${path}: give --database.`);
   const source = new Database(path, { fileMustExist: true });
   try {
     source.pragma('busy_timeout = 5000');
-    const newest = readMigrations(format.migrations).at(-1)?.version ?? 0;
+    const newest = migrations.at(-1)?.version ?? 0;
     return { source, version: checkIdentity(source, path, newest, format) };
   } catch (error) {
     source.close();

@@ -22,8 +22,8 @@ import { fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 export interface Restored {
-  /** When the backup was taken, in milliseconds since the epoch. Null: it is older than that mark. */
-  takenAt: number | null;
+  /** When the backup was taken, in milliseconds since the epoch. */
+  takenAt: number;
   /** The new path of the previous database. Null: there was none. */
   before: string | null;
 }
@@ -76,29 +76,27 @@ function assertComplete(backup: string): void {
 /**
  * Checks a whole copy and marks it, so that the first start compares it with the platform. Returns when it was taken.
  */
-function prepareCopy(backup: string, draft: string, by: { actor: string; at: number }): number | null {
+function prepareCopy(backup: string, draft: string, by: { actor: string; at: number }): number {
   const copy = new Database(draft, { fileMustExist: true });
   try {
     checkIdentity(copy, backup, readMigrations('sqlite').at(-1)?.version ?? 0, orchestratorFormat);
-    const takenAt = isBackup(backup) ? readMark(copy) : statSync(backup).mtimeMs;
+    const takenAt = isBackup(backup) ? readMark(copy) : Math.round(statSync(backup).mtimeMs);
     writeAudit(copy, backup, takenAt, by);
     copy.close();
-    finishCopy(draft, backup, takenAt === null ? undefined : Math.round(takenAt));
+    finishCopy(draft, backup, takenAt);
     return takenAt;
   } finally {
     copy.close();
   }
 }
 
-/** Writes the row of the audit log, unless the backup is older than that log: a restore does not migrate. */
 function writeAudit(
   copy: Database.Database,
   backup: string,
-  takenAt: number | null,
+  takenAt: number,
   { actor, at }: { actor: string; at: number },
 ): void {
-  if (!hasTable(copy, 'audit')) return;
-  const detail = { taken_at: takenAt === null ? null : new Date(takenAt).toISOString() };
+  const detail = { taken_at: new Date(takenAt).toISOString() };
   copy
     .prepare(
       "INSERT INTO audit (at, actor, source, action, subject, detail, outcome) VALUES (?, ?, 'cli', 'database.restore', ?, ?, 'done')",
@@ -106,15 +104,8 @@ function writeAudit(
     .run(at, actor, backup, JSON.stringify(detail));
 }
 
-function hasTable(copy: Database.Database, name: string): boolean {
-  return copy.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined;
-}
-
-function readMark(copy: Database.Database): number | null {
-  const at = hasTable(copy, 'marks')
-    ? copy.prepare("SELECT at FROM marks WHERE name = 'restored_from'").pluck().get()
-    : null;
-  return typeof at === 'number' ? at : null;
+function readMark(copy: Database.Database): number {
+  return Number(copy.prepare("SELECT at FROM marks WHERE name = 'restored_from'").pluck().get());
 }
 
 /** Keeps the old database under another name, with its journal, which SQLite would write into the restored file. */

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { DatabaseRefused } from '../database-refused.ts';
+import type { Migration } from '../migrations.ts';
 import { copyTo, openToCopy } from './copy-database.ts';
 import { removeDraft } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
@@ -11,14 +12,18 @@ import { openDatabase } from './open-database.ts';
  * the current version of the database.
  * @throws {DatabaseRefused} if a server would refuse to start, or a migration fails; nothing was changed
  */
-export async function tryMigrations(path: string, format: DatabaseFormat): Promise<number> {
+export async function tryMigrations(
+  path: string,
+  format: DatabaseFormat,
+  migrations: readonly Migration[],
+): Promise<number> {
   const draft = `${path}.upgrade-${process.pid}`;
   let source: Database.Database | undefined;
   try {
-    const opened = openToCopy(path, format);
+    const opened = openToCopy(path, format, migrations);
     source = opened.source;
     await copyTo(source, draft);
-    openDatabase(draft, {}, format).close();
+    openDatabase(draft, { migrations }, format).close();
     return opened.version;
   } catch (error) {
     if (error instanceof Error && 'syscall' in error)

@@ -9,7 +9,12 @@ export interface CommandResult {
 }
 
 /** Runs a command line in this process, which is quicker than one of its own. One at a time. */
-export async function runMain(args: readonly string[], input = ''): Promise<CommandResult> {
+export function runMain(args: readonly string[], input = ''): Promise<CommandResult> {
+  return runCommand(() => main(['node', 'berth', ...args]), input);
+}
+
+/** Runs `command` in this process, and captures what it writes. */
+export async function runCommand(command: () => Promise<unknown>, input = ''): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const capture = (name: 'stdout' | 'stderr') =>
     vi.spyOn(process[name], 'write').mockImplementation((text) => {
@@ -20,7 +25,7 @@ export async function runMain(args: readonly string[], input = ''): Promise<Comm
   const stdin = vi.spyOn(process, 'stdin', 'get');
   stdin.mockReturnValue(Readable.from([input]) as typeof process.stdin);
   try {
-    await main(['node', 'berth', ...args]);
+    await command();
     return { code: Number(process.exitCode ?? 0), ...written };
   } finally {
     process.exitCode = undefined;

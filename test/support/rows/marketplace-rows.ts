@@ -53,6 +53,8 @@ const noWatch: BalanceWatch = {
   pendingMinutes: null,
   recoveredSince: null,
   exhaustedAt: null,
+  volumesDeleteAt: null,
+  volumesNoticeMs: null,
 };
 
 export function team(changes: Partial<TeamRecord> = {}): TeamRecord {

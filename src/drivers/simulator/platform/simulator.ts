@@ -51,11 +51,6 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
   const platform = createPlatform(ports, state.load());
   const runtime = new Runtime({ state, clock, draws, config, host, platform });
   await runtime.settleAll();
-  for (const machine of platform.machines.all())
-    if (machine.host === undefined)
-      platform.machines.change(machine, {
-        ...rules.hosts?.freeSlots(machine.spec, platform.machines.all())[0],
-      });
   const claims = new Claims(clock);
 
   return {

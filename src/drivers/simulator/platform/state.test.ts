@@ -85,20 +85,6 @@ it('drops what a guest wrote while its machine was removed and the process ended
   rmSync(folder, { recursive: true });
 });
 
-it('gives a machine of an earlier version a host', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
-  const stateFile = join(folder, 'state.db');
-  const clock = new VirtualClock();
-  const before = new SimulatorState(stateFile, clock);
-  before.machine(undefined, machine(1));
-  before.close();
-  const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 1, spot: false }];
-  const simulator = await createSimulator({ stateFile, capacity }, clock);
-  expect(await simulator.get('berth-1')).toMatchObject({ value: { host: 'fra-r1-h100-1' } });
-  await simulator.close();
-  rmSync(folder, { recursive: true });
-});
-
 it('keeps a disowned machine with its disk, and shows neither after a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
   const stateFile = join(folder, 'state.db');

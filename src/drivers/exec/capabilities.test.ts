@@ -4,27 +4,20 @@ import { describe, expect, it } from 'vitest';
 import { recordedOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
-import {
-  greetingFor,
-  infoAnswer,
-  LISTEN,
-  type Program,
-  prepareProgram,
-  say,
-  startProgram,
-} from './program.fixture.ts';
+import { greetingFor, LISTEN, type Program, say, startProgram } from './program.fixture.ts';
 
 const ORDER = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 17, keepsDisks: true });
 const FAILED = { outcome: 'failed', code: 'transient', side_effect: 'none', detail: 'later' };
-const CAPABILITIES = {
-  ...{ stop: true, attach_volume: 'hot', create_visible_within_ms: 0 },
-  ...{ place: true, place_volume: true, copy_volume: true, disown: true, fences: true },
+const PLAIN = { stop: true, attach_volume: 'hot', create_visible_within_ms: 0 };
+const ALL = {
+  ...PLAIN,
+  ...{ place: true, place_volume: true, copy_volume: true, disown: true, fences: true, orders: true },
 };
 
-/** A program of a protocol version that gives these answers in turn and records the requests. */
-const answering = (protocol: number, ...answers: object[]): string =>
+/** A program that gives these answers in turn and records the requests. */
+const answering = (capabilities: object, ...answers: object[]): string =>
   [
-    greetingFor({ protocol, capabilities: CAPABILITIES }),
+    greetingFor({ capabilities }),
     ...answers.map(
       (result, at) =>
         `read -r line; printf '%s\\n' "$line" >> "$PLACE/asked"; ${say({ id: `${at + 2}`, result })}`,
@@ -47,9 +40,9 @@ const callOf = ({ clock }: Program, changed: Partial<Call> = {}): Call => ({
 const atHost = { ...machineSpec({ ref: 'a' }), host: 'n1' };
 const volumeAtHost = { ref: 'v', datacenter: 'fra', sizeGb: 1, type: undefined, note: '', host: 'n1' };
 
-describe('version 1', () => {
-  it('carries no fence, no order and no host', async () => {
-    await using program = await startProgram(answering(1, FAILED, FAILED, FAILED, FAILED));
+describe('a program that declares no hosts, fences and orders', () => {
+  it('gets none', async () => {
+    await using program = await startProgram(answering(PLAIN, FAILED, FAILED, FAILED, FAILED));
     const { driver } = program;
     await driver.create(atHost, null, callOf(program));
     await driver.destroy('berth-a-g1', null, ORDER, callOf(program));
@@ -66,43 +59,19 @@ describe('version 1', () => {
     expect(Object.keys(destroyVolume ?? {})).toEqual(['id', 'method', 'expires_at', 'ref', 'cookie']);
   });
 
-  it.each(['elsewhere', 'unfinished'])('has no failure code %s', async (code) => {
-    await using program = await startProgram(answering(1, { ...FAILED, code }));
-    await expect(program.driver.stop('a', null)).rejects.toThrow('an invalid answer to stop: code');
-  });
-
-  it('has no place methods, and drops fields of version 2', async () => {
-    const value = { ref: 'a', power: 'running', created_at: 1, renamed_to: 'b' };
-    const volume = { ref: 'v', attached_to: [], created_at: 1, host: 'n1', renamed_to: 'w' };
-    await using program = await startProgram(
-      answering(
-        1,
-        { answer: 'listed', items: [value], copies: [{ ref: 'a', name: 'c' }], leftovers: [] },
-        { answer: 'observed', value: volume },
-      ),
-    );
+  it('is not asked to place, to copy or to disown', async () => {
+    await using program = await startProgram(answering(PLAIN));
     const { driver } = program;
     expect([driver.place, driver.disown, driver.volumes?.place, driver.volumes?.copy]).toEqual(
       Array(4).fill(undefined),
     );
     expect(driver.manifest).toMatchObject({ fences: false });
-    expect(program.said()).toContain(
-      'this version of Berth ignores: place, place_volume, copy_volume, disown, fences',
-    );
-    expect(await driver.list()).toEqual({
-      answer: 'listed',
-      items: [{ ref: 'a', power: 'running', createdAt: 1 }],
-    });
-    expect(await driver.volumes?.get('v')).toEqual({
-      answer: 'observed',
-      value: { ref: 'v', attachedTo: [], createdAt: 1 },
-    });
   });
 });
 
-describe('version 2', () => {
-  it('carries the fence of the claim, the order to destroy, and the host', async () => {
-    await using program = await startProgram(answering(2, FAILED, FAILED, FAILED, FAILED, FAILED, FAILED));
+describe('a program that declares hosts, fences and orders', () => {
+  it('gets the fence of the claim, the order to destroy, and the host', async () => {
+    await using program = await startProgram(answering(ALL, FAILED, FAILED, FAILED, FAILED, FAILED, FAILED));
     const { driver } = program;
     await driver.create(atHost, null, callOf(program));
     await driver.destroy('berth-a-g1', null, ORDER, callOf(program));
@@ -123,8 +92,8 @@ describe('version 2', () => {
     expect(askedOf(program)[4]).not.toHaveProperty('fence');
   });
 
-  it.each(['elsewhere', 'unfinished'])('has the failure code %s', async (code) => {
-    await using program = await startProgram(answering(2, { ...FAILED, code, side_effect: 'certain' }));
+  it.each(['elsewhere', 'unfinished'])('may fail with the code %s', async (code) => {
+    await using program = await startProgram(answering(ALL, { ...FAILED, code, side_effect: 'certain' }));
     expect(await program.driver.stop('a', null)).toMatchObject({ code, sideEffect: 'certain' });
   });
 
@@ -139,7 +108,7 @@ describe('version 2', () => {
     };
     await using program = await startProgram(
       answering(
-        2,
+        ALL,
         { answer: 'listed', items: [value], ...beside },
         { answer: 'listed', items: [volume], ...beside },
         { answer: 'gone', hosts },
@@ -163,7 +132,7 @@ describe('version 2', () => {
     const placed = { answer: 'placed', hosts: [{ host: 'n1', units: 2, counted: ['a'] }] };
     const refused = { answer: 'refused', code: 'image_missing', detail: 'no host has it' };
     await using program = await startProgram(
-      answering(2, placed, refused, { answer: 'placed', hosts: [] }, { ...refused, code: 'gone' }),
+      answering(ALL, placed, refused, { answer: 'placed', hosts: [] }, { ...refused, code: 'gone' }),
     );
     const { driver } = program;
     expect(await driver.place?.(atHost, ['n2'])).toEqual(placed);
@@ -173,26 +142,7 @@ describe('version 2', () => {
     const [first, second] = askedOf(program);
     expect(first).toMatchObject({ method: 'place', avoid_hosts: ['n2'], spec: { host: 'n1' } });
     expect(second).toMatchObject({ method: 'volumes.place', spec: { ref: 'v', host: 'n1' } });
-    expect(second).not.toHaveProperty('avoid_hosts');
-  });
-
-  it('is offered first', async () => {
-    await using program = await startProgram(
-      `read -r line; printf '%s\\n' "$line" >> "$PLACE/asked"; ${say(infoAnswer())}; ${LISTEN}`,
-    );
-    expect(askedOf(program)[0]).toMatchObject({ method: 'info', protocols: [2, 1] });
-  });
-
-  it('is not used if the driver spoke version 1 before its restart', async () => {
-    const [first, then] = [1, 2].map((protocol) => greetingFor({ protocol }));
-    await using program = prepareProgram(
-      `if [ -e "$PLACE/go" ]; then ${then}; ${LISTEN}; else touch "$PLACE/go"; ${first}; read -r line; fi`,
-    );
-    const driver = await program.open();
-    await expect(driver.destroy('a', null, ORDER)).rejects.toThrow();
-    await expect.poll(() => program.said()).toContain('"again_in_s":1}');
-    await program.clock.advance(1_000);
-    await expect.poll(() => program.said()).toContain('changed its capabilities (protocol): restart Berth');
+    expect(second).toMatchObject({ avoid_hosts: [] });
   });
 });
 
@@ -200,7 +150,7 @@ it.each([
   ['the deadline of the call', 5_000, 5_000],
   ['the time that Berth waits, if that is earlier', 9_000, 7_000],
 ])('a request expires at %s', async (_when, deadlineMs, expiresMs) => {
-  await using program = await startProgram(answering(1, FAILED));
+  await using program = await startProgram(answering(PLAIN, FAILED));
   const now = program.clock.now();
   await program.driver.stop('a', null, callOf(program, { deadline: now + deadlineMs }));
   expect(askedOf(program)[0]?.['expires_at']).toBe(now + expiresMs);

@@ -1,1 +1,0 @@
-ALTER TABLE "volumes" ADD COLUMN "usage" json;

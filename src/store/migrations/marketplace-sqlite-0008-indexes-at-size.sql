@@ -1,6 +1,0 @@
-CREATE INDEX `deployments_new_to_tend` ON `deployments` (`provider_id`) WHERE "deployments"."status" = 'deploying' OR "deployments"."cleanup" = 'wanted';
-CREATE INDEX `deployments_active_by_team` ON `deployments` (`team_id`,`status`,`original_rate_micro_usd`,`original_stopped_rate_micro_usd`) WHERE "deployments"."status" IN ('deploying', 'running', 'stopped');
-CREATE INDEX `deployments_resuming` ON `deployments` (`team_id`) WHERE "deployments"."status" = 'stopped' AND "deployments"."action" IS NOT NULL;
-CREATE INDEX `volumes_live_by_team` ON `volumes` (`team_id`) WHERE "volumes"."status" <> 'deleted';
-CREATE INDEX `volumes_live_by_provider` ON `volumes` (`provider_id`) WHERE "volumes"."status" <> 'deleted';
-CREATE INDEX `losses_held` ON `losses` (`provider_id`,`at`) WHERE "losses"."is_held";

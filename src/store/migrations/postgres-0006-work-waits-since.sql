@@ -1,3 +1,0 @@
--- Since when a step has been due, however often it was tried since. Null: by a server of an older version.
-ALTER TABLE work ADD COLUMN waits_since BIGINT;
-UPDATE work SET waits_since = not_before;

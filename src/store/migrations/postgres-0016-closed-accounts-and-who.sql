@@ -1,2 +1,0 @@
-ALTER TABLE "accounts" ADD COLUMN "closed_at" bigint;
-ALTER TABLE "history" ADD COLUMN "by" json;

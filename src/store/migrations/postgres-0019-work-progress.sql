@@ -1,2 +1,0 @@
-ALTER TABLE "work" ADD COLUMN "progress" json;
-UPDATE "alarms" SET "kind" = 'leftover' WHERE "kind" = 'disk_left';

@@ -1,2 +1,0 @@
-ALTER TABLE `accounts` ADD `closed_at` integer;
-ALTER TABLE `history` ADD `by` text;

@@ -1,1 +1,0 @@
-ALTER TABLE `cordons` ADD `refusals` text;
