@@ -5,7 +5,6 @@ import type { FaultName } from '../faults/catalog/catalog.ts';
 import type { Assertion, AssertionResult } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import type { JournalFilter } from '../journal/filter.ts';
-import type { NearestRequest } from '../journal/nearest.ts';
 import { createOperatorClient, type MarketplaceOperator, type ProviderOperator } from '../operate/client.ts';
 import { toProviderName, withoutInfinity } from '../options.ts';
 import { MARKETPLACE } from '../ownership.ts';
@@ -162,7 +161,6 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
         if (broken.length === 0) return;
         throw new Error(broken.map(({ assert, message }) => `${assert}: ${message}`).join('\n'));
       },
-      nearest: (number: number) => send<NearestRequest>('GET', `/journal/${number}/nearest`),
     },
     /** Judges the client by its requests so far. */
     verdict: (options: VerdictOptions = {}) => post<Verdict>('/verdict', options),

@@ -1,9 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ApiError } from '../../contract/errors.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
-import { nearestRequest, nearestRequestSchema } from '../journal/nearest.ts';
 import { bodyOf, type ControlDeps, createRouter, invalidBody, on } from './deps.ts';
 import { assertionResultsSchema, assertionsSchema, doneSchema, journalSchema } from './schemas.ts';
 
@@ -35,14 +33,6 @@ const assertRoute = createRoute({
   responses: errors.replies(200, 'Which hold.', assertionResultsSchema, invalidBody),
 });
 
-const nearestRoute = createRoute({
-  ...on('Journal', 'get', '/journal/{number}/nearest'),
-  operationId: 'nearestRequest',
-  summary: 'The valid request most similar to one that was invalid or matched no route',
-  request: { params: z.object({ number: z.coerce.number().int().positive() }) },
-  responses: errors.replies(200, 'What to change.', nearestRequestSchema, ['unauthorized', 'not_found']),
-});
-
 export function journalRoutes(deps: ControlDeps) {
   const { journal } = deps;
   const { clock } = deps.sandbox;
@@ -61,18 +51,5 @@ export function journalRoutes(deps: ControlDeps) {
       const results = assertions.map((assertion) => checkAssertion(assertion, entries, clock.now()));
       const holds = results.every((result) => result.holds);
       return context.json({ holds, results, dropped: journal.dropped }, 200);
-    })
-    .openapi(nearestRoute, async (context) => {
-      const { number } = context.req.valid('param');
-      const entries = await journal.entries();
-      const entry = entries.find((one) => one.number === number);
-      if (entry === undefined) throw new ApiError('not_found', `The journal has no entry ${number}.`);
-      const { provider, account } = entry;
-      const known = entries.flatMap((one) =>
-        one.provider === provider && one.status !== 404 ? (one.resource ?? []) : [],
-      );
-      const ask = async (path: string): Promise<unknown> =>
-        (await deps.scenarios.send({ provider, account, method: 'GET', path })).body;
-      return context.json(await nearestRequest(entry, [...new Set(known)], ask), 200);
     });
 }
