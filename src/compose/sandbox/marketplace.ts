@@ -43,6 +43,8 @@ interface MarketplaceParts {
   /** The current origin of base URLs. */
   origin(): string;
   hasRateLimits: boolean;
+  /** Called when a mail is written, which is sent a little later. */
+  changed(): void;
   log: Log;
 }
 
@@ -149,7 +151,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
   const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
-  const deps = { store: watched(opened, clock, polls), clock: time.clock, random };
+  const deps = { store: watched(opened, clock, polls, parts.changed), clock: time.clock, random };
   const started = await random.duringStart(async () => {
     const marketplace = await startMarketplace({
       ...deps,
@@ -236,9 +238,10 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
 }
 
 /**
- * Wraps the store: leases last for 100 years, transactions count as activity, and confirmations by polls are recorded.
+ * Wraps the store: leases last for 100 years, transactions count as activity, mails as changes, and confirmations by polls
+ * are recorded.
  */
-function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): Store {
+function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls, changed: () => void): Store {
   return {
     ...opened,
     transact: (body) =>
@@ -255,7 +258,14 @@ function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): St
               return tx.deployments.recordObservations(observations);
             },
           };
-          return body({ ...tx, leases, deployments });
+          const mail: Transaction['mail'] = {
+            ...tx.mail,
+            insert: (record) => {
+              changed();
+              return tx.mail.insert(record);
+            },
+          };
+          return body({ ...tx, leases, deployments, mail });
         }),
       ),
   };

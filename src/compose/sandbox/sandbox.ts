@@ -237,6 +237,7 @@ async function startServers(
     send: router.send,
     opened: keys.add.bind(keys),
     hasRateLimits: rateLimits,
+    changed,
   });
   parts.serveMarketplace(await clock.during(starting));
 }
