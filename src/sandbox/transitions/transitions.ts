@@ -3,7 +3,7 @@ import { invalidRequest } from '../../contract/errors.ts';
 import type { Carry } from '../../platform-model/platform.ts';
 import { resourceOf } from '../faults/arming.ts';
 import { type FaultClock, NEVER_MS } from '../faults/fault.ts';
-import type { FaultTarget } from '../faults/faults.ts';
+import type { FaultTarget } from '../faults/layers/targets.ts';
 import { isOf, type Ownership } from '../ownership.ts';
 import { phaseOf, phases, volumePhaseOf } from '../phases.ts';
 import type { Layer, Owner } from '../provider.ts';
