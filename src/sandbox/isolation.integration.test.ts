@@ -202,18 +202,6 @@ it('the control API gives the ids of an account’s user and team, as the librar
   expect(made.marketplace?.user_id).not.toBe(marketplace?.userId);
 });
 
-it('a fault that has struck stays listed until its own account ends [sandbox-struck-listed]', async () => {
-  const [mine, theirs] = [await sandbox.account(), await sandbox.account()];
-  const client = await tokenClient(sandbox, mine);
-  const { id } = await sandbox.faults.arm('http-503', { account: mine.name });
-  await client.ask('GET', '/instances');
-  const hits = () => sandbox.faults.list({ all: true }).find((fault) => fault.id === id)?.hits;
-  await sandbox.endAccount(theirs.name);
-  expect(hits()).toBe(1);
-  await sandbox.endAccount(mine.name);
-  expect(hits()).toBeUndefined();
-});
-
 it('the journal of one account is cleared, also of what the marketplace sent for it', async () => {
   const { account, mine, theirs } = await twoOf((each) => marketClient(sandbox, each));
   const [id, other] = [(await mine.deploy()).body.id, (await theirs.deploy()).body.id];

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createSandbox } from '../compose/sandbox/sandbox.ts';
 import { faultNames } from './faults/catalog/catalog.ts';
 import { marketClient, tokenClient } from './isolation.fixture.ts';
-import type { Sandbox } from './sandbox.ts';
-
-let shared: Sandbox;
-beforeAll(async () => {
-  shared = await createSandbox({ providers: ['b'], marketplace: true });
-});
-afterAll(() => shared.close());
 
 it.for(faultNames)(
   '%s for one account is not noticed by another [sandbox-fault-isolation]',
   async (fault, { skip }) => {
-    await using sandbox = shared.forTest({ mustStrike: false });
+    await using sandbox = await createSandbox({ providers: ['b'], marketplace: true });
     const [struck, spared] = [await sandbox.account(), await sandbox.account()];
     const client = await tokenClient(sandbox, struck);
     const others = { token: await tokenClient(sandbox, spared), market: marketClient(sandbox, spared) };

@@ -53,6 +53,7 @@ interface SavedMarketplace {
   database: Buffer;
   random: RandomState;
   mails: readonly SandboxMail[];
+  hasStarted: boolean;
 }
 
 export interface StartedMarketplace extends Part<SavedMarketplace> {
@@ -73,14 +74,16 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   close(): Promise<void>;
 }
 
-/** Starts the marketplace on top of the providers of a sandbox. */
+/**
+ * Creates the marketplace on top of the providers of a sandbox. It starts with the first request: until then it has no work.
+ */
 export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<StartedMarketplace> {
   const { settings, clock, origin } = parts;
   const keys = await keysOf(parts);
   const mails: SandboxMail[] = [];
-  let current = await open(parts, keys, mails);
+  let current = open(parts, keys, mails);
   return {
-    app: { fetch: (request) => current.app.fetch(request) },
+    app: { fetch: async (request) => (await current.wake()).app.fetch(request) },
     operator: { fetch: async (request) => (await current.operate()).fetch(request) },
     get store() {
       return current.deps.store;
@@ -107,52 +110,58 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
     },
     tenantOf: (idOrName) => current.tenants.of(idOrName),
     async skipped(from, to, seenUntil) {
+      const started = await current.started();
+      if (started === undefined) return;
       const confirmed = current.polls.since(from - POLLED_WITHIN_MS);
       await current.confirm(confirmed, seenUntil);
-      current.workers.postpone(
+      started.workers.postpone(
         confirmed.map(({ id }) => id),
         to - from,
       );
     },
     async runRounds(changedAt) {
+      const started = await current.started();
+      if (started === undefined) return;
       const now = clock.now();
       const polled = current.polls.since(now - POLLED_WITHIN_MS);
       await current.confirm(
         polled.filter(({ at }) => at > changedAt),
         now,
       );
-      const { accrual, stockAlerts, mail } = current;
+      const { accrual, stockAlerts, mail } = started;
       // The second round of billing confirms the readings of the first.
       for (const job of [accrual, accrual, stockAlerts, mail]) await job.run();
     },
     save() {
       const database = current.opened.image();
       if (database === undefined) return undefined;
-      return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
+      const hasStarted = current.started() !== undefined;
+      return { database, random: current.deps.random.state(), mails: structuredClone(mails), hasStarted };
     },
     /** Running work is abandoned, as in a crash. */
     async load(saved) {
       current.time.revoke();
       await current.opened.close();
       mails.splice(0, mails.length, ...structuredClone(saved.mails));
-      current = await clock.during(open(parts, keys, mails, saved));
+      current = open(parts, keys, mails, saved);
+      if (saved.hasStarted) await clock.during(current.wake());
     },
     async close() {
-      await current.close();
+      await (await current.started())?.close();
       await current.opened.close();
     },
   };
 }
 
 /** Opens a saved marketplace, or a new one. */
-async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
+function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
   const { settings, clock, seed, log } = parts;
   const time = revocable(clock);
   const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
   const deps = { store: watched(opened, clock, polls, parts.changed), clock: time.clock, random };
-  const started = await random.duringStart(async () => {
+  const start = async () => {
     const marketplace = await startMarketplace({
       ...deps,
       log,
@@ -185,11 +194,16 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
     });
     await marketplace.workers.refreshCatalogs();
     return marketplace;
-  });
+  };
+  let running: ReturnType<typeof start> | undefined;
+  const wake = (): ReturnType<typeof start> => {
+    running ??= random.duringStart(start);
+    return running;
+  };
   let operating: Promise<Server> | undefined;
   const startOperating = async (): Promise<Server> => {
     const { operateMarketplace } = await import('./operate-marketplace.ts');
-    return operateMarketplace(started);
+    return operateMarketplace(await wake());
   };
   const operate = (): Promise<Server> => {
     operating ??= startOperating();
@@ -200,7 +214,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
     if (seen.length > 0) await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
   };
   const tenants = new Tenants(opened.read);
-  return { ...started, deps, operate, opened, time, polls, tenants, confirm };
+  return { wake, started: () => running, deps, operate, opened, time, polls, tenants, confirm };
 }
 
 function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {

@@ -10,7 +10,6 @@ import { type ProviderProfile, providerProfileSchema } from '../../marketplace/p
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
-import { destroyInstance } from '../../orchestrator/instances/destroy.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import type { InstanceRecord, VolumeRecord } from '../../orchestrator/model/records.ts';
@@ -86,8 +85,6 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   accountOf(credential: string): Promise<string | undefined>;
   /** The name of the account that logs in with this user name. */
   accountNamed(username: string): Promise<string | undefined>;
-  /** Orders all machines of an account to be destroyed, also those of its deployments. */
-  destroyAll(account: string): Promise<void>;
   /** Adds an account and returns its key. */
   addAccount(name: string): Promise<string>;
   close(): Promise<void>;
@@ -156,12 +153,6 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
       return current.deps.store;
     },
     addAccount,
-    async destroyAll(account) {
-      for (const row of await current.deps.store.read.instances.list({})) {
-        if ((await ownerOfRow(row)).account !== account) continue;
-        await destroyInstance(current.deps, row.accountId, row.id);
-      }
-    },
     save() {
       const database = current.opened.image();
       if (database === undefined) return undefined;

@@ -18,10 +18,12 @@ import type {
   armedSchema,
   clockSchema,
   dumpSchema,
-  endedAccountSchema,
+  endedSchema,
   faultKindsSchema,
   infoSchema,
   mailsSchema,
+  newSandboxSchema,
+  openedSchema,
   strikesSchema,
   transitionsSchema,
 } from './schemas.ts';
@@ -91,9 +93,14 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     operator,
     info: () => send<z.infer<typeof infoSchema>>('GET', '/info'),
     createAccount: (name?: string) => post<z.infer<typeof accountSchema>>('/accounts', { name }),
-    /** Ends what an account has. Returns its faults that had to strike and did not. */
-    endAccount: (name: string) =>
-      send<z.infer<typeof endedAccountSchema>>('DELETE', `/accounts/${encodeURIComponent(name)}`),
+    sandboxes: {
+      /** Opens a further sandbox below a path of this one. Options that are not given are those of this one. */
+      open: (options: z.input<typeof newSandboxSchema> = {}) =>
+        post<z.infer<typeof openedSchema>>('/sandboxes', options),
+      /** Ends it. Returns its faults that had to strike and did not. */
+      end: (id: string) =>
+        send<z.infer<typeof endedSchema>>('DELETE', `/sandboxes/${encodeURIComponent(id)}`),
+    },
     clock: {
       now: () => send<Clock>('GET', '/clock'),
       advance: (by: Duration) => post<Clock>('/clock/advance', { by }),

@@ -39,6 +39,8 @@ export class ArmedFaults {
   readonly clock: FaultClock;
   readonly #deps: Deps;
   #all: ArmedFault[] = [];
+  /** Those that must strike. */
+  readonly #must = new Set<ArmedFault>();
   #made = 0;
   #struck = 0;
   #events: FaultEvent[] = [];
@@ -70,6 +72,10 @@ export class ArmedFaults {
     return this.#make({ id: `fault-${++this.#made}`, name, options });
   }
 
+  unstruck(): ArmedFault[] {
+    return [...this.#must].filter(({ isUnstruck }) => isUnstruck);
+  }
+
   /** Disarms faults and removes them: of an account, or all. */
   clear(account: string | undefined): void {
     this.#all = this.#all.filter((armed) => {
@@ -94,6 +100,7 @@ export class ArmedFaults {
   }
 
   load({ made, struck, armed, events }: SavedArmed): void {
+    this.#must.clear();
     this.#made = made;
     this.#struck = struck;
     this.#events = [...events];
@@ -109,6 +116,7 @@ export class ArmedFaults {
       disarmed: ({ id }) => disarmed(id),
     });
     this.#all.push(armed);
+    if (armed.options.must_strike) this.#must.add(armed);
     this.#all.sort((a, b) => faultNames.indexOf(a.name) - faultNames.indexOf(b.name));
     return armed;
   }

@@ -53,9 +53,8 @@ const armingShape = {
     .optional()
     .meta({ description: 'The same seed strikes the same occasions. Default: the seed of the sandbox.' }),
   for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after this time.' }),
-  must_strike: z.boolean().default(false).meta({
-    description:
-      'Whether the end of its account, or of the test that armed it, reports it as unstruck if it never struck.',
+  must_strike: z.boolean().optional().meta({
+    description: 'Whether the end of the sandbox reports it as unstruck if it never struck.',
   }),
 };
 
@@ -236,7 +235,7 @@ export class ArmedFault {
 
   /** Whether it had to strike, and did not. */
   get isUnstruck(): boolean {
-    return this.options.must_strike && this.hits === 0;
+    return this.options.must_strike === true && this.hits === 0;
   }
 
   disarm(): void {

@@ -22,6 +22,8 @@ interface Deps {
   providers: Targets;
   /** The names of the providers, and of the marketplace if there is one. */
   servers(): readonly string[];
+  /** Default of `must_strike`, except for a fault with a `probability`. */
+  mustStrike: boolean;
   /** Machines and volumes whose transition waits for something else than time. */
   held(): readonly { provider: string; ref: OwnerRef }[];
 }
@@ -53,7 +55,8 @@ export class Faults {
   /** Arms a fault. A machine fault strikes at once if it can. @throws {ApiError} */
   async arm<N extends FaultName>(name: N, options: Arming<N> = {} as Arming<N>): Promise<ArmedFault> {
     const servers = this.#deps.servers();
-    const checked = withFullName(checkedArming(name, options), servers);
+    const must_strike = this.#deps.mustStrike && (options.probability ?? 1) === 1;
+    const checked = withFullName(checkedArming(name, { must_strike, ...options }), servers);
     for (const route of [options.route ?? []].flat())
       assertRoute(checked.provider === undefined ? servers : [checked.provider], route);
     const armed = this.#armed.add(name, checked);
@@ -86,11 +89,9 @@ export class Faults {
     return this.#armed.all.find((armed) => armed.id === id);
   }
 
-  /** The faults of an account that had to strike, and did not. */
-  unstruck(account: string): ArmedView[] {
-    return this.#armed.all
-      .filter(({ options, isUnstruck }) => options.account === account && isUnstruck)
-      .map((armed) => armed.toJSON());
+  /** The faults that had to strike, and did not. Also those that were disarmed. */
+  unstruck(): ArmedView[] {
+    return this.#armed.unstruck().map((armed) => armed.toJSON());
   }
 
   /** Disarms the fault of that id. Returns false if there is none. */

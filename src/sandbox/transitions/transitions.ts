@@ -69,18 +69,12 @@ export class Transitions {
     this.#deps = deps;
   }
 
-  /** Adds a setting, for transitions that begin from now on. Returns it as {@link unset} takes it. @throws {ApiError} */
-  set(setting: TransitionSetting): TransitionSetting {
+  /** Adds a setting, for transitions that begin from now on. @throws {ApiError} */
+  set(setting: TransitionSetting): void {
     const { providers } = this.#deps;
     const set = withFullName(parseSetting(transitionSchema, setting), [...providers.keys()]);
     assertCanMatch(set);
     this.#settings.unshift(set);
-    return set;
-  }
-
-  /** Removes a setting that {@link set} returned. Held transitions stay held. */
-  unset(set: TransitionSetting): void {
-    this.#settings = this.#settings.filter((each) => each !== set);
   }
 
   get settings(): readonly TransitionSetting[] {
@@ -119,10 +113,10 @@ export class Transitions {
     return meant.length;
   }
 
-  /** Restores the usual durations, and ends held transitions: of an account, or all. */
-  clear({ account }: { account?: string } = {}): void {
-    this.#settings = this.#settings.filter((each) => account !== undefined && each.account !== account);
-    this.finish({ account });
+  /** Restores the usual durations, and ends held transitions. */
+  clear(): void {
+    this.#settings = [];
+    this.finish();
   }
 
   save(): SavedTransitions {
