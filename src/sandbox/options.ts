@@ -193,6 +193,9 @@ export function toTiming(given: SandboxOptions['timing'] = {}): Timing {
   };
 }
 
+/** The name of the marketplace among the servers, and of its account at the providers. */
+export const MARKETPLACE = 'marketplace';
+
 export const START_AT = Date.UTC(2026, 0, 1);
 
 /** `a` is short for `provider-a`. */

@@ -4,8 +4,7 @@ import type { Log } from '../../ports/log.ts';
 import { CONTROL } from '../../sandbox/control/client.ts';
 import type { ControlDeps } from '../../sandbox/control/deps.ts';
 import type { Journal } from '../../sandbox/journal/journal.ts';
-import { toProviderName } from '../../sandbox/options.ts';
-import { MARKETPLACE } from '../../sandbox/ownership.ts';
+import { MARKETPLACE, toProviderName } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import { ORIGIN, type Sandbox } from '../../sandbox/sandbox.ts';
 import type { ScenarioTarget } from '../../sandbox/state/run-scenario.ts';
@@ -171,10 +170,7 @@ function scenarioTarget(
   return {
     providers: [...providers.keys()],
     now: () => clock.now(),
-    arm: async ({ fault, ...options }) => {
-      await ensureAccount(options.account);
-      await faults.arm(fault, options);
-    },
+    arm: async ({ fault, ...options }) => void (await faults.arm(fault, options)),
     setTransitions: (setting) => transitions.set(setting),
     advance: (ms) => clock.advance(ms),
     advanceUntilIdle: async () => void (await clock.advanceUntilIdle()),

@@ -1,6 +1,5 @@
 import { createClient } from '../../client/create-client.ts';
 import type { RandomState } from '../../drivers/kit/seeded-random.ts';
-import { digestSecret } from '../../keys/api-key.ts';
 import { grant } from '../../marketplace/ledger/credit.ts';
 import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
@@ -11,8 +10,7 @@ import { addUser } from '../../marketplace/teams/users.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
-import type { MarketplaceSettings } from '../../sandbox/options.ts';
-import { MARKETPLACE, type Ownership } from '../../sandbox/ownership.ts';
+import { MARKETPLACE, type MarketplaceSettings } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
@@ -22,7 +20,6 @@ import { startMarketplace } from '../marketplace/marketplace.ts';
 import { loadGpuTypes } from '../marketplace/providers.ts';
 import type { StartedProvider } from './provider.ts';
 import { RestartRandom } from './restart-random.ts';
-import { accountOf, emailOf, Tenants } from './tenants.ts';
 
 const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -63,10 +60,6 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   readonly store: Store;
   mails: readonly SandboxMail[];
   addUser(name: string): Promise<SandboxUser>;
-  /** The name of the account of a key, also of one that is no longer valid. */
-  accountOf(key: string): Promise<string | undefined>;
-  /** The accounts of the deployment or volume with this internal id, or of what is named for it at a provider. */
-  tenantOf(idOrName: string): Promise<Ownership | undefined>;
   /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
   /** Runs a round of each job for what is due now. Nothing changed since `changedAt`, so a poll now would confirm later ones. */
@@ -91,7 +84,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
     mails,
     async addUser(name) {
       const { deps } = current;
-      const email = emailOf(name);
+      const email = `${name}@sandbox.test`;
       const { id: userId } = await addUser(deps, { email, mayMakeKeys: true });
       const { key: apiKey } = await createKey(deps, email);
       const teamId = await resolveTeam(deps, { userId });
@@ -104,11 +97,6 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
         ...{ apiKey, email, userId, teamId },
       };
     },
-    async accountOf(key) {
-      const found = await current.deps.store.read.keys.byDigest(digestSecret(key));
-      return found === null ? undefined : accountOf(current.deps.store.read, found.userId);
-    },
-    tenantOf: (idOrName) => current.tenants.of(idOrName),
     async skipped(from, to, seenUntil) {
       const started = await current.started();
       if (started === undefined) return;
@@ -213,8 +201,7 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
     const seen = confirmed.map((observation) => ({ ...observation, at }));
     if (seen.length > 0) await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
   };
-  const tenants = new Tenants(opened.read);
-  return { wake, started: () => running, deps, operate, opened, time, polls, tenants, confirm };
+  return { wake, started: () => running, deps, operate, opened, time, polls, confirm };
 }
 
 function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {

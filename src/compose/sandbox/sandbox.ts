@@ -16,22 +16,22 @@ import { Journal } from '../../sandbox/journal/journal.ts';
 import {
   assertNode,
   assertOptions,
+  MARKETPLACE,
   type SandboxOptions,
   START_AT,
   toProviderName,
   toTiming,
 } from '../../sandbox/options.ts';
-import { MARKETPLACE } from '../../sandbox/ownership.ts';
 import type { FaultInjection, Layer } from '../../sandbox/provider.ts';
 import { type ClientSocket, createRouter } from '../../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxListener } from '../../sandbox/sandbox.ts';
 import { Snapshots } from '../../sandbox/state/snapshots.ts';
 import { Transitions } from '../../sandbox/transitions/transitions.ts';
+import { createAccountOf } from './account-of.ts';
 import { createAccounts } from './accounts.ts';
 import { createControl, isControl, SandboxKeys } from './control.ts';
 import { createIdleness } from './idleness.ts';
 import type { StartedMarketplace } from './marketplace.ts';
-import { createOwnershipOf } from './ownership.ts';
 import { CUSTOM, type StartedProvider, startProvider } from './provider.ts';
 import { type Ask, type OpenedSandbox, Sandboxes } from './sandboxes.ts';
 
@@ -201,8 +201,7 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
   const headers = new KeptHeaders(options.journal_headers, (key) => keys.nameOf(key));
   const journal = new Journal(() => clock.now(), { headers });
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
-  const ownershipOf = createOwnershipOf({ keys, providers, market: () => market });
-  const router = createRouter({ providers, layers, ownershipOf });
+  const router = createRouter({ providers, layers, accountOf: createAccountOf({ keys, providers }) });
   const idleness = createIdleness({
     now: () => clock.now(),
     providers,
@@ -255,7 +254,6 @@ async function startServers(
   };
   const timing = toTiming(options.timing);
   const common = { clock, seed, origin: parts.origin, log };
-  const tenantOf = async (name: string) => parts.market()?.tenantOf(name);
   const own = {
     catalogFile,
     profile,
@@ -264,7 +262,6 @@ async function startServers(
     faults: injection,
     timing,
     ssh,
-    tenantOf,
     changed,
   };
   for (const name of namesOf(options)) {

@@ -6,8 +6,7 @@ import type { Assertion, AssertionResult } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import type { JournalFilter } from '../journal/filter.ts';
 import { createOperatorClient, type MarketplaceOperator, type ProviderOperator } from '../operate/client.ts';
-import { toProviderName, withoutInfinity } from '../options.ts';
-import { MARKETPLACE } from '../ownership.ts';
+import { MARKETPLACE, toProviderName, withoutInfinity } from '../options.ts';
 import type { Made } from '../state/run-scenario.ts';
 import type { ScenarioInput } from '../state/scenario-format.ts';
 import type { Snapshot } from '../state/snapshots.ts';
@@ -125,9 +124,8 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
         (await send<{ faults: Armed[] }>('GET', `/faults?all=${all}`)).faults,
       strikes: async () => (await send<z.infer<typeof strikesSchema>>('GET', '/faults/strikes')).strikes,
       disarm: async (id: string) => void (await send('DELETE', `/faults/${encodeURIComponent(id)}`)),
-      /** Disarms all faults, or those of an account. */
-      clear: async ({ account }: { account?: string } = {}) =>
-        void (await send('DELETE', `/faults${toQuery({ account })}`)),
+      /** Disarms all faults. */
+      clear: async () => void (await send('DELETE', '/faults')),
       /** Every kind of fault that can be armed. */
       catalog: async () => (await send<z.infer<typeof faultKindsSchema>>('GET', '/faults/catalog')).faults,
     },
@@ -135,7 +133,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       set: (setting: TransitionSetting) => post<ShownTransitions>('/transitions', setting),
       show: () => send<ShownTransitions>('GET', '/transitions'),
       /** Ends held transitions. Returns their number. */
-      finish: async (of: { instance?: string; volume?: string; account?: string } = {}) =>
+      finish: async (of: { instance?: string; volume?: string } = {}) =>
         (await post<{ finished: number }>('/transitions/finish', of)).finished,
       clear: async () => void (await send('DELETE', '/transitions')),
     },
@@ -154,8 +152,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     journal: {
       entries: async (filter: JournalFilter = {}) =>
         (await send<{ entries: JournalEntry[] }>('GET', `/journal${toQuery(filter)}`)).entries,
-      /** Clears the journal, or the entries of an account. */
-      clear: async (of: { account?: string } = {}) => void (await send('DELETE', `/journal${toQuery(of)}`)),
+      clear: async () => void (await send('DELETE', '/journal')),
       /** Checks assertions, and returns the result of each. */
       check: (...assertions: Assertion[]) =>
         post<{ holds: boolean; results: AssertionResult[]; dropped: number }>('/journal/assertions', {

@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
@@ -17,8 +17,7 @@ const readRoute = createRoute({
 const clearRoute = createRoute({
   ...on('Journal', 'delete', '/journal'),
   operationId: 'clearJournal',
-  summary: 'Clear the journal, or the entries of an account',
-  request: { query: z.object({ account: z.string().optional() }) },
+  summary: 'Clear the journal',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -42,7 +41,7 @@ export function journalRoutes(deps: ControlDeps) {
       return context.json({ count: journal.count, dropped: journal.dropped, entries }, 200);
     })
     .openapi(clearRoute, (context) => {
-      journal.clear(context.req.valid('query'));
+      journal.clear();
       return context.json({ done: true as const }, 200);
     })
     .openapi(assertRoute, async (context) => {

@@ -157,7 +157,6 @@ export const transitionsSchema = z
           provider: z.string(),
           instance: z.string().optional(),
           volume: z.string().optional(),
-          account: z.string().optional(),
           phase: z.string(),
           polls_left: z.int().nullable().meta({ description: 'null: it waits for `finish`.' }),
         }),
@@ -169,7 +168,6 @@ export const finishSchema = z
   .strictObject({
     instance: z.string().optional(),
     volume: z.string().optional(),
-    account: z.string().optional(),
   })
   .meta({ id: 'Finish' });
 export const finishedSchema = z

@@ -38,7 +38,7 @@ const MAX_EVENTS = 10_000;
 export class ArmedFaults {
   readonly clock: FaultClock;
   readonly #deps: Deps;
-  #all: ArmedFault[] = [];
+  readonly #all: ArmedFault[] = [];
   /** Those that must strike. */
   readonly #must = new Set<ArmedFault>();
   #made = 0;
@@ -76,13 +76,9 @@ export class ArmedFaults {
     return [...this.#must].filter(({ isUnstruck }) => isUnstruck);
   }
 
-  /** Disarms faults and removes them: of an account, or all. */
-  clear(account: string | undefined): void {
-    this.#all = this.#all.filter((armed) => {
-      const isMeant = account === undefined || armed.options.account === account;
-      if (isMeant) armed.disarm();
-      return !isMeant;
-    });
+  /** Disarms all faults and removes them. */
+  clear(): void {
+    for (const armed of this.#all.splice(0)) armed.disarm();
   }
 
   /** Counts the occasion if the fault fits it, and records the strike. Returns undefined if it does not strike. */

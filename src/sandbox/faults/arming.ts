@@ -2,8 +2,7 @@ import { tryDecodeURIComponent } from 'hono/utils/url';
 import { z } from 'zod';
 import { invalidRequest } from '../../contract/errors.ts';
 import { withoutBase } from '../operations.ts';
-import { mostLike, withoutInfinity } from '../options.ts';
-import { isOf, MARKETPLACE, type Ownership } from '../ownership.ts';
+import { MARKETPLACE, mostLike, withoutInfinity } from '../options.ts';
 import { parseSetting } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
 import type { Fault, FaultClock, Strike } from './fault.ts';
@@ -17,10 +16,6 @@ const routeSchema = z.string().regex(/^(\*|(\*|[A-Z]+) \/\S*|[a-z]+(\.[a-z]+)?)$
 const armingShape = {
   provider: z.string().optional().meta({
     description: 'Such as provider-a, or marketplace. Default: every provider, and not the marketplace.',
-  }),
-  account: z.string().optional().meta({
-    description:
-      'Only requests and resources of this account, and what the marketplace sends and makes for it. Default: any account.',
   }),
   route: z
     .union([routeSchema, z.array(routeSchema)])
@@ -115,13 +110,13 @@ function noSuchFault(name: unknown): string {
   return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
 }
 
-export interface Occasion extends Ownership {
+export interface Occasion {
   provider: string;
   /** The route, or the call of the driver. Undefined for machines and SSH. */
   on?: { method: string; path: string } | { call: string };
   resource: string | undefined;
   request?: Request;
-  connection?: object;
+  connection?: object | undefined;
 }
 
 export interface ArmedView {
@@ -250,9 +245,7 @@ export class ArmedFault {
   }
 
   fits(occasion: Occasion): boolean {
-    const { account } = this.options;
     if (!this.fitsProvider(occasion.provider)) return false;
-    if (account !== undefined && !isOf(account, occasion)) return false;
     if (this.#metBefore(occasion) !== undefined) return true;
     if (this.isUsedUp || !this.#fitsRoute(occasion)) return false;
     return this.resource === undefined || this.resource === occasion.resource || this.#changesList(occasion);
@@ -326,11 +319,11 @@ export class ArmedFault {
 }
 
 /**
- * Returns the key by which occasions are counted: the same requests or calls of one account at one provider share it.
+ * Returns the key by which occasions are counted: the same requests or calls at one provider share it.
  */
-export function stepOf({ provider, account, on }: Occasion): string {
+export function stepOf({ provider, on }: Occasion): string {
   const what = on === undefined ? '-' : 'call' in on ? on.call : `${on.method} ${routeOf(on.path)}`;
-  return `${provider} ${account ?? '-'} ${what}`;
+  return `${provider} ${what}`;
 }
 
 /** The path with `{id}` in place of a resource's id. */

@@ -101,10 +101,10 @@ export class Faults {
     return armed !== undefined;
   }
 
-  /** Disarms all faults, and releases hanging calls; or disarms those of an account. */
-  clear({ account }: { account?: string } = {}): void {
-    this.#armed.clear(account);
-    if (account === undefined) this.#platform.releaseAll();
+  /** Disarms all faults, and releases hanging calls. */
+  clear(): void {
+    this.#armed.clear();
+    this.#platform.releaseAll();
   }
 
   save(): SavedFaults {

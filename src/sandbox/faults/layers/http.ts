@@ -38,7 +38,7 @@ function isHttp(fault: { layer: string }): fault is HttpFault {
   return fault.layer === 'connection' || fault.layer === 'answer' || fault.layer === 'status';
 }
 
-function occasionOf({ provider, request, ...ownership }: Exchange): Occasion {
+function occasionOf({ provider, request, connection }: Exchange): Occasion {
   const path = withoutBase(new URL(request.url).pathname);
-  return { provider, ...ownership, on: { method: request.method, path }, resource: resourceOf(path) };
+  return { provider, connection, on: { method: request.method, path }, resource: resourceOf(path) };
 }

@@ -1,9 +1,8 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
-import { isOf } from '../../ownership.ts';
 import type { ArmedFaults } from '../armed-faults.ts';
 import type { ArmedFault, Occasion } from '../arming.ts';
 import type { MachineFault } from '../fault.ts';
-import { type Targets, toOwnerPart } from './targets.ts';
+import type { Targets } from './targets.ts';
 
 /** Changes of machines that nobody ordered. */
 export class MachineFaults {
@@ -56,12 +55,12 @@ export class MachineFaults {
       const [machine] = machines.of(ref);
       return machine && fault.fits(machine) ? machine : undefined;
     };
-    const owner = fitting() && (await target.ownerOf(ref));
+    const resource = fitting() && (await target.resourceOf(ref));
     // It may have changed meanwhile.
     const machine = fitting();
     if (machine === undefined) return;
-    if (fault.status !== undefined && fault.status !== owner?.status) return;
-    const occasion = { provider, ...toOwnerPart(owner) };
+    if (fault.status !== undefined && fault.status !== resource?.status) return;
+    const occasion = { provider, resource: resource?.id };
     if (armed.isCounted && !isPollOf(poll, occasion)) return;
     const strike = this.#armed.strike(armed, occasion);
     if (strike === undefined) return;
@@ -70,10 +69,9 @@ export class MachineFaults {
   }
 }
 
-/** Whether the request reads the machine: its instance, or all instances of its account. */
+/** Whether the request reads the machine: its instance, or all instances. */
 function isPollOf(poll: Occasion | undefined, machine: Occasion): boolean {
-  if (poll?.account === undefined || !isPollOfMachines(poll)) return false;
-  return isOf(poll.account, machine) && (poll.resource ?? machine.resource) === machine.resource;
+  return isPollOfMachines(poll) && (poll?.resource ?? machine.resource) === machine.resource;
 }
 
 function isPollOfMachines(poll: Occasion | undefined): boolean {

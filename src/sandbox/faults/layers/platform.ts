@@ -5,7 +5,7 @@ import type { ArmedFaults } from '../armed-faults.ts';
 import type { ArmedFault } from '../arming.ts';
 import type { PlatformFault } from '../fault.ts';
 import type { MachineFaults } from './machines.ts';
-import { ownerPartOf, type Targets } from './targets.ts';
+import type { Targets } from './targets.ts';
 
 /** A call that has no effect until its fault is over. */
 interface StuckCall {
@@ -100,13 +100,11 @@ export class PlatformFaults {
     if (isStep({ method })) this.#stuck.delete(key);
     const on = { call: method };
     const fitting = this.#armed.all.filter(
-      (armed) =>
-        armed.fault.layer === 'platform' &&
-        armed.fits({ provider, on, account: armed.options.account, resource: armed.resource }),
+      (armed) => armed.fault.layer === 'platform' && armed.fits({ provider, on, resource: armed.resource }),
     );
     if (fitting.length === 0) return 'none';
-    const occasion = { provider, on, ...(await ownerPartOf(this.#targets, provider, ref)) };
-    const { resource } = occasion;
+    const resource = ref && (await this.#targets.get(provider)?.resourceOf(ref))?.id;
+    const occasion = { provider, on, resource };
     for (const armed of fitting) {
       const strike = this.#armed.strike(armed, occasion);
       if (strike === undefined) continue;
