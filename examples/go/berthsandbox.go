@@ -37,25 +37,24 @@ type Access struct {
 	APIKey  string `json:"api_key"`
 }
 
-// Sandbox is what one test sees of a sandbox. Its faults and assertions concern the account of this test only. A method
-// fails the test if the sandbox refuses the request.
+// Sandbox is the sandbox of one test. A method fails the test if the sandbox refuses the request.
 type Sandbox struct {
-	// Account is the name of this test's account.
-	Account string
-	t       testing.TB
-	at      Access
-	account account
+	t      testing.TB
+	opened opened
 }
 
-type account struct {
-	Name        string            `json:"name"`
-	Providers   map[string]Access `json:"providers"`
-	Marketplace *Access           `json:"marketplace"`
+type opened struct {
+	ID      string
+	Control Access
+	Account struct {
+		Providers   map[string]Access
+		Marketplace *Access
+	}
 }
 
-// ForTest gives a test an account in the sandbox that all tests of the process with these flags share. It is that of
-// $BERTH_SANDBOX, or one that is started. What the test arms and creates ends with it; a fault that had to strike and did
-// not fails it.
+// ForTest opens a sandbox for a test, with its own clock, in the server that all tests of the process with these flags
+// share. It is that of $BERTH_SANDBOX, or one that is started. All of the sandbox ends with the test; a fault that had to
+// strike and did not fails it.
 func ForTest(t testing.TB, flags ...string) *Sandbox {
 	t.Helper()
 	if at := os.Getenv("BERTH_SANDBOX"); at != "" {
@@ -68,17 +67,6 @@ func ForTest(t testing.TB, flags ...string) *Sandbox {
 		t.Fatal(server.err)
 	}
 	return of(t, server.at)
-}
-
-// Own starts a sandbox for this test only, with its own clock.
-func Own(t testing.TB, flags ...string) *Sandbox {
-	t.Helper()
-	at, stop, err := start(flags)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	return of(t, at)
 }
 
 type server struct {
@@ -131,11 +119,12 @@ func start(flags []string) (at Access, stop func(), err error) {
 	}
 }
 
-func of(t testing.TB, at Access) *Sandbox {
+func of(t testing.TB, server Access) *Sandbox {
 	t.Helper()
-	sandbox := &Sandbox{t: t, at: at}
-	sandbox.Control("POST", "/accounts", Options{}, &sandbox.account)
-	sandbox.Account = sandbox.account.Name
+	sandbox := &Sandbox{t: t}
+	if err := server.send("POST", "/sandboxes", Options{}, &sandbox.opened); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		var ended struct {
 			Unstruck []struct {
@@ -144,7 +133,9 @@ func of(t testing.TB, at Access) *Sandbox {
 				Seen    int
 			}
 		}
-		sandbox.Control("DELETE", "/accounts/"+url.PathEscape(sandbox.Account), nil, &ended)
+		if err := server.send("DELETE", "/sandboxes/"+sandbox.opened.ID, nil, &ended); err != nil {
+			t.Error(err)
+		}
 		for _, fault := range ended.Unstruck {
 			t.Errorf("The test armed a fault that never struck (\"must_strike\": false allows that): %s %s, after %d occasions",
 				fault.Fault, fault.Options, fault.Seen)
@@ -157,7 +148,7 @@ func of(t testing.TB, at Access) *Sandbox {
 // and decodes the answer into reply.
 func (sandbox *Sandbox) Control(method, path string, body, reply any) {
 	sandbox.t.Helper()
-	if err := sandbox.at.send(method, path, body, reply); err != nil {
+	if err := sandbox.opened.Control.send(method, path, body, reply); err != nil {
 		sandbox.t.Fatalf("%s %s: %v", method, path, err)
 	}
 }
@@ -198,7 +189,7 @@ func (at Access) send(method, path string, body, reply any) error {
 func (sandbox *Sandbox) Provider(name string) Access {
 	sandbox.t.Helper()
 	for _, full := range []string{name, "provider-" + name} {
-		if at, found := sandbox.account.Providers[full]; found {
+		if at, found := sandbox.opened.Account.Providers[full]; found {
 			return at
 		}
 	}
@@ -209,10 +200,10 @@ func (sandbox *Sandbox) Provider(name string) Access {
 // Marketplace returns the access of this test at the marketplace, with the flag `--marketplace`.
 func (sandbox *Sandbox) Marketplace() Access {
 	sandbox.t.Helper()
-	if sandbox.account.Marketplace == nil {
+	if sandbox.opened.Account.Marketplace == nil {
 		sandbox.t.Fatal("the sandbox has no marketplace: start it with the flag --marketplace")
 	}
-	return *sandbox.account.Marketplace
+	return *sandbox.opened.Account.Marketplace
 }
 
 // Now returns the time of the sandbox.
@@ -241,14 +232,14 @@ type Fault struct {
 	sandbox *Sandbox
 }
 
-// Fault arms a fault for this account: Fault("http-500", Options{"route": "POST /instances", "times": 2}).
+// Fault arms a fault: Fault("http-500", Options{"route": "POST /instances", "times": 2}).
 // docs/sandbox-faults.md lists all. It must strike, unless it has a `probability` or `"must_strike": false`.
 func (sandbox *Sandbox) Fault(name string, options Options) *Fault {
 	sandbox.t.Helper()
 	_, isLeftToChance := options["probability"]
 	arming := Options{"fault": name, "must_strike": !isLeftToChance}
 	fault := &Fault{sandbox: sandbox}
-	sandbox.Control("POST", "/faults", sandbox.ofAccount(arming, options), fault)
+	sandbox.Control("POST", "/faults", merged(arming, options), fault)
 	return fault
 }
 
@@ -270,17 +261,17 @@ func (fault *Fault) Hits() int {
 	return 0
 }
 
-// Transitions sets how transitions of this account's machines end: Transitions("polls", Options{"polls": 3, "phase": "boot"}).
+// Transitions sets how transitions of machines and volumes end: Transitions("polls", Options{"polls": 3, "phase": "boot"}).
 func (sandbox *Sandbox) Transitions(mode string, options Options) {
 	sandbox.t.Helper()
-	sandbox.Control("POST", "/transitions", sandbox.ofAccount(Options{"mode": mode}, options), nil)
+	sandbox.Control("POST", "/transitions", merged(Options{"mode": mode}, options), nil)
 }
 
-// Journal returns the requests of this account, with their answers: Journal(Options{"operation": "createInstance"}).
+// Journal returns the requests of the client, with their answers: Journal(Options{"operation": "createInstance"}).
 func (sandbox *Sandbox) Journal(where Options) []Options {
 	sandbox.t.Helper()
 	query := url.Values{}
-	for name, value := range sandbox.ofAccount(where) {
+	for name, value := range where {
 		query.Set(name, fmt.Sprint(value))
 	}
 	var journal struct{ Entries []Options }
@@ -288,22 +279,12 @@ func (sandbox *Sandbox) Journal(where Options) []Options {
 	return journal.Entries
 }
 
-// AssertJournal asserts something of the requests of this account, and fails the test otherwise:
+// AssertJournal asserts something of the requests of the client, and fails the test otherwise:
 // AssertJournal("requests", Options{"where": Options{"method": "DELETE"}, "exactly": 1}). The control API's
 // POST /journal/assertions describes all assertions.
 func (sandbox *Sandbox) AssertJournal(assertion string, options Options) {
 	sandbox.t.Helper()
 	asked := merged(options, Options{"assert": assertion})
-	if filters, found := options["filters"].([]Options); found {
-		own := []Options{}
-		for _, filter := range filters {
-			own = append(own, sandbox.ofAccount(filter))
-		}
-		asked["filters"] = own
-	} else {
-		where, _ := options["where"].(Options)
-		asked["where"] = sandbox.ofAccount(where)
-	}
 	var reply struct {
 		Results []struct {
 			Holds   bool
@@ -330,7 +311,7 @@ func (sandbox *Sandbox) AssertVerdict(accepted ...Options) {
 		}
 	}
 	asked := Options{"baseline": Options{"accepted": append([]Options{}, accepted...)}}
-	sandbox.Control("POST", "/verdict", sandbox.ofAccount(asked), &verdict)
+	sandbox.Control("POST", "/verdict", asked, &verdict)
 	if verdict.Holds {
 		return
 	}
@@ -346,10 +327,6 @@ func (sandbox *Sandbox) AssertVerdict(accepted ...Options) {
 		failed = []string{"  no rule was tested"}
 	}
 	sandbox.t.Errorf("The client fails the verdict:\n%s", strings.Join(failed, "\n"))
-}
-
-func (sandbox *Sandbox) ofAccount(options ...Options) Options {
-	return merged(append(options, Options{"account": sandbox.Account})...)
 }
 
 // The later options win.

@@ -13,7 +13,7 @@ const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDB
 
 var flags = []string{"--providers", "d", "--timing", "boot=50s-90s"}
 
-// The client with the account of this test. It pauses in the time of the sandbox.
+// The client with the key of this test's sandbox. It pauses in the time of the sandbox.
 func clientOf(sandbox *berthsandbox.Sandbox) client {
 	at := sandbox.Provider("d")
 	return client{baseURL: at.BaseURL, apiKey: at.APIKey, sleep: sandbox.Sleep}
@@ -109,8 +109,7 @@ func TestGivesUpAMachineWhoseBootFails(t *testing.T) {
 
 func TestPollsInTimeLeavesNothingAndObeysTheContract(t *testing.T) {
 	t.Parallel()
-	// The clock is shared: a test of the client's own pace has a sandbox of its own.
-	sandbox := berthsandbox.Own(t, flags...)
+	sandbox := berthsandbox.ForTest(t, flags...)
 	c := clientOf(sandbox)
 	sandbox.Fault("http-503", options{"route": "GET /instances/{id}"})
 	own := rent(t, c, "whole-life")

@@ -16,7 +16,7 @@ import subprocess
 from datetime import datetime
 from typing import NamedTuple
 from urllib.error import HTTPError
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
@@ -30,7 +30,7 @@ def sandbox_flags():
 
 @pytest.fixture(scope="session")
 def sandbox_server(sandbox_flags):
-    """The sandbox that the tests of this process share: the one of $BERTH_SANDBOX, or one that is started."""
+    """The server of this process's sandboxes: the one of $BERTH_SANDBOX, or one that is started."""
     url = os.environ.get("BERTH_SANDBOX")
     if url:
         yield Server(url.rstrip("/") + "/control", os.environ["BERTH_CONTROL_KEY"])
@@ -41,15 +41,8 @@ def sandbox_server(sandbox_flags):
 
 @pytest.fixture
 def sandbox(sandbox_server):
-    """The shared sandbox with an account for this test. What the test arms and creates ends with it."""
+    """A sandbox for this test only, with its own clock. All of it ends with the test."""
     with sandbox_server.for_test() as of_test:
-        yield of_test
-
-
-@pytest.fixture
-def own_sandbox(sandbox_flags):
-    """A sandbox for this test only, with its own clock."""
-    with start_server(sandbox_flags) as server, server.for_test() as of_test:
         yield of_test
 
 
@@ -98,22 +91,22 @@ class Server:
 
     @contextlib.contextmanager
     def for_test(self):
-        """A new account, as a `with` block. At its end a fault that had to strike and did not is an AssertionError."""
-        account = self.control("POST", "/accounts", {})
+        """A new sandbox, as a `with` block. At its end a fault that had to strike and did not is an AssertionError."""
+        opened = self.control("POST", "/sandboxes", {})
         try:
-            yield Sandbox(self, account)
+            yield Sandbox(Server(opened["control"]["base_url"], self.key), opened["account"])
         finally:
-            unstruck = self.control("DELETE", "/accounts/" + quote(account["name"]))["unstruck"]
+            unstruck = self.control("DELETE", "/sandboxes/" + opened["id"])["unstruck"]
         assert not unstruck, "The test armed faults that never struck (must_strike=False allows that):\n" + "\n".join(
             f"  {each['fault']} {json.dumps(each['options'])}, after {each['seen']} occasions" for each in unstruck
         )
 
 
 class Sandbox:
-    """What one test sees of a sandbox. Its faults and assertions concern the account of this test only."""
+    """The sandbox of one test."""
 
     def __init__(self, server, account):
-        self.account, self.control = account["name"], server.control
+        self.control = server.control
         self._account = account
 
     def provider(self, name):
@@ -140,29 +133,24 @@ class Sandbox:
         self.control("POST", "/clock/advance-until-idle")
 
     def fault(self, name, **options):
-        """Arms a fault for this account: fault("http-500", route="POST /instances", times=2). docs/sandbox-faults.md
+        """Arms a fault: fault("http-500", route="POST /instances", times=2). docs/sandbox-faults.md
         lists all. It must strike, unless it has a `probability` or must_strike=False."""
         must_strike = "probability" not in options
-        arming = {"fault": name, "must_strike": must_strike, **options, "account": self.account}
+        arming = {"fault": name, "must_strike": must_strike, **options}
         return Fault(self.control, self.control("POST", "/faults", arming)["id"])
 
     def transitions(self, mode, **options):
-        """Sets how transitions of this account's machines end: transitions("polls", polls=3, phase="boot")."""
-        self.control("POST", "/transitions", {"mode": mode, **options, "account": self.account})
+        """Sets how transitions of machines and volumes end: transitions("polls", polls=3, phase="boot")."""
+        self.control("POST", "/transitions", {"mode": mode, **options})
 
     def journal(self, **where):
-        """The requests of this account, with their answers: journal(operation="createInstance", status="2xx")."""
-        query = urlencode({**where, "account": self.account})
-        return self.control("GET", "/journal?" + query)["entries"]
+        """The requests of the client, with their answers: journal(operation="createInstance", status="2xx")."""
+        return self.control("GET", "/journal?" + urlencode(where))["entries"]
 
     def assert_journal(self, assertion, where={}, **options):
-        """Asserts something of the requests of this account: assert_journal("requests", {"method": "DELETE"},
+        """Asserts something of the requests of the client: assert_journal("requests", {"method": "DELETE"},
         exactly=1). The control API's POST /journal/assertions describes all assertions."""
-        asked = {"assert": assertion, **options}
-        if "filters" in options:
-            asked["filters"] = [{**each, "account": self.account} for each in options["filters"]]
-        else:
-            asked["where"] = {**where, "account": self.account}
+        asked = {"assert": assertion, **({"where": where} if where else {}), **options}
         [result] = self.control("POST", "/journal/assertions", {"assertions": [asked]})["results"]
         assert result["holds"], f"{assertion}: {result['message']}"
 
@@ -170,7 +158,7 @@ class Sandbox:
         """Asserts that the client obeys every rule of the verdict, but for accepted failures, such as
         {"rule": "sends-region", "reason": "one region only"}. Returns the verdict."""
         baseline = {"accepted": accepted}
-        verdict = self.control("POST", "/verdict", {"account": self.account, "baseline": baseline})
+        verdict = self.control("POST", "/verdict", {"baseline": baseline})
         failed = [
             f"  {rule['rule']}: {finding['message']}"
             for rule in verdict["rules"]

@@ -1,5 +1,5 @@
 import pytest
-from berth_sandbox import own_sandbox, sandbox, sandbox_server  # noqa: F401
+from berth_sandbox import sandbox, sandbox_server  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yT
 
 
 def client_of(sandbox, cls=Client):
-    """The client with the account of this test. It pauses in the time of the sandbox."""
+    """The client with the key of this test's sandbox. It pauses in the time of the sandbox."""
     return cls(*sandbox.provider("d"), sleep=sandbox.advance)
 
 
@@ -77,15 +77,14 @@ def test_gives_up_a_machine_whose_boot_fails(sandbox):
 # Claims
 
 
-def test_polls_in_time_leaves_nothing_and_obeys_the_contract(own_sandbox):
-    # The clock is shared: a test of the client's own pace has a sandbox of its own.
-    client = client_of(own_sandbox)
-    own_sandbox.fault("http-503", route="GET /instances/{id}")
+def test_polls_in_time_leaves_nothing_and_obeys_the_contract(sandbox):
+    client = client_of(sandbox)
+    sandbox.fault("http-503", route="GET /instances/{id}")
     client.destroy(client.wait_until_online(rent(client, "whole-life")))
-    own_sandbox.assert_journal("polled_at_least_every", seconds=30)
-    own_sandbox.assert_journal("all_destroyed")
-    own_sandbox.assert_journal("requests", {"method": "DELETE"}, exactly=1)
-    own_sandbox.assert_verdict()
+    sandbox.assert_journal("polled_at_least_every", seconds=30)
+    sandbox.assert_journal("all_destroyed")
+    sandbox.assert_journal("requests", {"method": "DELETE"}, exactly=1)
+    sandbox.assert_verdict()
 
 
 class WithoutKey(Client):

@@ -26,8 +26,8 @@ const flags = {
   journalHeaders: 'x-trace-id,baggage',
 } as const;
 
-it('has a flag for each option of the library but its log', () => {
-  const given: Required<Omit<SandboxOptions, 'log'>> = {
+it('has a flag for each option of the library but its log, and those of a test', () => {
+  const given: Required<Omit<SandboxOptions, 'log' | 'signal' | 'must_strike'>> = {
     providers: ['a', 'd'],
     catalog: 'fixtures/catalogs/provider-d.yaml',
     profile: 'b',

@@ -229,13 +229,14 @@ export class SandboxClock implements Clock {
     });
     if (this.kind === 'real') return ended;
     await this.settle();
+    const broken = this.#broken;
     for (let isHeld = true; isHeld && !isOver; isHeld = this.#isFrozen) {
       if (this.#thawed !== undefined) await Promise.race([this.#thawed.promise, over]);
       if (isOver) break;
       await this.#inTurn(async () => {
         const latest = this.now() + LONGEST_REQUEST_MS;
         await this.settle();
-        while (!isOver && !this.#isFrozen && (await this.#fireNext(latest)));
+        while (!isOver && !this.#isFrozen && this.#broken === broken && (await this.#fireNext(latest)));
       });
     }
     return ended;
@@ -370,7 +371,7 @@ export class SandboxClock implements Clock {
 }
 
 /** Settles like `work`, or rejects when the signal aborts. */
-export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     if (signal.aborted) abort();

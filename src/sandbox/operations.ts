@@ -91,7 +91,7 @@ export function assertRoute(servers: readonly string[], route: string): void {
   throw invalidRequest([{ path: 'route', message: `${server} has no ${route}: the nearest are ${shown}` }]);
 }
 
-export function nearestRoutes(provider: string, method: string, path: string, count = 3): Operation[] {
+function nearestRoutes(provider: string, method: string, path: string): Operation[] {
   const [pathname = ''] = path.split('?');
   const rated = routesOf(provider).map((route) => ({
     route,
@@ -99,7 +99,7 @@ export function nearestRoutes(provider: string, method: string, path: string, co
   }));
   return rated
     .sort((a, b) => a.distance - b.distance)
-    .slice(0, count)
+    .slice(0, 3)
     .map(({ route: { id, method, path } }) => ({ id, method, path }));
 }
 

@@ -64,6 +64,10 @@ export interface SandboxOptions {
   origin?: string;
   /** Key of the control API. Default: drawn at random. */
   control_key?: string;
+  /** Default of `must_strike` of its faults, except for those with a `probability`. Default false. */
+  must_strike?: boolean;
+  /** When it aborts, as that of a test that timed out, the sandbox ends, and all that waits for it breaks off. */
+  signal?: AbortSignal | undefined;
   /** Default: no log. */
   log?: Log;
 }
@@ -111,6 +115,13 @@ const optionsShape = {
     .regex(/^https?:\/\/[^/]+$/, 'expected an origin without a slash at its end, such as http://sandbox.test')
     .optional(),
   control_key: z.string().min(1).optional(),
+  must_strike: z.boolean().optional(),
+  signal: z
+    .custom<AbortSignal>(
+      (signal) => typeof (signal as AbortSignal | null)?.aborted === 'boolean',
+      'expected an AbortSignal',
+    )
+    .optional(),
   log: z.custom<Log>((log) => typeof (log as Log | null)?.error === 'function', 'expected a log').optional(),
 } satisfies Record<keyof SandboxOptions, z.ZodType>;
 const optionsSchema = z
@@ -181,6 +192,9 @@ export function toTiming(given: SandboxOptions['timing'] = {}): Timing {
     },
   };
 }
+
+/** The name of the marketplace among the servers, and of its account at the providers. */
+export const MARKETPLACE = 'marketplace';
 
 export const START_AT = Date.UTC(2026, 0, 1);
 

@@ -2,7 +2,6 @@ import type { OwnerRef } from '../orchestrator/model/platform-driver.ts';
 import type { Carry, Platform } from '../platform-model/platform.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { SandboxMachine } from './machines.ts';
-import type { Ownership } from './ownership.ts';
 
 /** A server in this process. */
 export interface Server {
@@ -21,11 +20,8 @@ export interface SandboxProvider {
   readonly app: Server;
   /** The machines and volumes behind its driver. */
   readonly platform: Platform<SandboxMachine>;
-  /**
-   * Returns the owner of a machine or a volume: its id and status in the API, and its accounts. Undefined if no row has
-   * it.
-   */
-  ownerOf(ref: OwnerRef): Promise<Owner | undefined>;
+  /** Returns the instance or volume of a machine or a volume of the platform. Undefined if no row has it. */
+  resourceOf(ref: OwnerRef): Promise<Resource | undefined>;
   /**
    * Makes the orchestrator ask for a machine or a volume now. Call it after a change in `platform`: the orchestrator asks
    * only when it expects a change.
@@ -35,14 +31,19 @@ export interface SandboxProvider {
   readonly changes: number;
 }
 
-export type Owner = Ownership & { id: string; status: string };
+/** An instance or volume, by its id and status in the API. */
+export interface Resource {
+  id: string;
+  status: string;
+}
 
 /**
- * A request, its server and its account, which is absent for an unknown credential. `provider` is the server's name, or
- * `marketplace`. The request has the server's own path.
+ * A request, its server and its account, which is absent for an unknown credential, and `marketplace` for what the
+ * marketplace sends. `provider` is the server's name, or `marketplace`. The request has the server's own path.
  */
-export interface Exchange extends Ownership {
+export interface Exchange {
   provider: string;
+  account?: string | undefined;
   request: Request;
   /** Identifies the connection: its socket, or in process an object in its place. */
   connection?: object;

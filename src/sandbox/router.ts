@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
-import { clientOf } from '../http/wire/client-address.ts';
-import { MARKETPLACE, type Ownership } from './ownership.ts';
+import { MARKETPLACE } from './options.ts';
 import type { Layer, Server } from './provider.ts';
 import { ORIGIN } from './sandbox.ts';
 
@@ -9,34 +8,36 @@ interface Parts {
   providers: ReadonlyMap<string, { readonly app: Server }>;
   /** Layers, outermost first. */
   layers: readonly Layer[];
-  ownershipOf(provider: string, request: Request): Promise<Ownership>;
+  accountOf(provider: string, request: Request): Promise<string | undefined>;
 }
 
 /** The connection of a request from outside this process. */
 export type ClientSocket = Pick<Socket, 'remoteAddress'>;
 
+/** The address of a client in process. */
+const IN_PROCESS = '10.0.0.1';
+
 const PROVIDER = /^\/providers\/([^/]+)(\/.*)$/;
 
 /** Routes a request by its path to a server, through the layers. */
-export function createRouter({ providers, layers, ownershipOf }: Parts) {
+export function createRouter({ providers, layers, accountOf }: Parts) {
   let marketplace: Server | undefined;
-  const addresses = new Addresses();
   const pool = new ConnectionPool();
 
   /** Sends a request with the server's own path. Without a `socket`, it goes over a connection in process. */
   async function send(provider: string, request: Request, socket?: ClientSocket): Promise<Response> {
     const server = provider === MARKETPLACE ? marketplace : providers.get(provider)?.app;
     if (server === undefined) return notFound(`There is no provider ${provider} in this sandbox.`);
-    const ownership = await ownershipOf(provider, request);
-    const client = `${provider} ${ownership.account}`;
+    const account = await accountOf(provider, request);
+    const client = `${provider} ${account}`;
     const connection = socket ?? pool.take(client);
-    const about = { provider, connection, ...ownership };
+    const about = { provider, connection, account };
     const pass = (index: number, passed: Request): Promise<Response> => {
       const layer = layers[index];
       if (layer === undefined) return Promise.resolve(server.fetch(passed));
       return layer({ ...about, request: passed }, (next) => pass(index + 1, next));
     };
-    request.headers.set('x-forwarded-for', addresses.of(about.account, socket));
+    request.headers.set('x-forwarded-for', socket?.remoteAddress ?? IN_PROCESS);
     const response = await pass(0, request);
     // A request that fails ends its connection.
     if (socket === undefined) pool.giveBack(client, connection);
@@ -75,24 +76,6 @@ class ConnectionPool {
     const idle = this.#idle.get(client) ?? [];
     idle.push(connection);
     this.#idle.set(client, idle);
-  }
-}
-
-/**
- * The addresses of clients, as a trusted proxy reports them to the servers. Requests without an account count for the
- * address of their connection, as in production. Each account has an address of its own at each of those, so that
- * tests on one machine do not use up each other's limits.
- */
-class Addresses {
-  readonly #known = new Map<string, string>();
-
-  of(account: string | undefined, socket: ClientSocket | undefined): string {
-    const { network } = clientOf(socket?.remoteAddress, undefined, 0);
-    const client = JSON.stringify([network, account]);
-    const number = this.#known.size + 1;
-    const known = this.#known.get(client) ?? `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`;
-    this.#known.set(client, known);
-    return known;
   }
 }
 

@@ -1,6 +1,5 @@
 import type { SandboxClock } from './clock.ts';
 import type { SandboxControl } from './control/client.ts';
-import type { ArmedView } from './faults/arming.ts';
 import type { Faults } from './faults/faults.ts';
 import type { SandboxProvider } from './provider.ts';
 import type { Transitions } from './transitions/transitions.ts';
@@ -24,16 +23,7 @@ export interface SandboxMail {
   text: string;
 }
 
-export interface TestOptions {
-  /**
-   * When it aborts, as that of a test that timed out, all that the test waits for breaks off, and nothing more begins.
-   */
-  signal?: AbortSignal;
-  /** Default of `must_strike` of the test's faults, except for those with a `probability`. Default true. */
-  mustStrike?: boolean;
-}
-
-/** A tenant of every provider of the sandbox. Its resources are invisible to other accounts. */
+/** A key at every provider of the sandbox. Its resources are invisible to other accounts. */
 export interface SandboxAccount {
   readonly name: string;
   /** Access by the names of the providers. */
@@ -67,19 +57,8 @@ export interface Sandbox extends AsyncDisposable {
   readonly control: SandboxControl;
   /** Bearer token of requests to `/control/…`. It is drawn at random, unless `control_key` gives it. */
   readonly controlKey: string;
-  /** Creates an account with a key at every provider, such as one for each test. The default name is generated. */
+  /** Creates a further account, for a test of a client with two keys. The default name is generated. */
   account(name?: string): Promise<SandboxAccount>;
-  /**
-   * Ends what an account has: disarms its faults, finishes its transitions, and orders its machines to be destroyed, which
-   * they are as time passes. Returns its faults that had to strike (`must_strike`) and did not.
-   * @throws {ApiError} if there is no account of that name
-   */
-  endAccount(name: string): Promise<ArmedView[]>;
-  /**
-   * The sandbox as one test uses it, beside others. Its `close()` ends what the test armed, set and created through it, and
-   * rejects if a fault that had to strike did not.
-   */
-  forTest(options?: TestOptions): Sandbox;
   /**
    * Serves the sandbox at a port, for clients that take no `fetch`. Base URLs have its address until it is closed.
    * @throws {Fatal} if the address is unavailable, or the sandbox is served already
@@ -90,6 +69,7 @@ export interface Sandbox extends AsyncDisposable {
    * the end of a test, when the client has destroyed what it created.
    */
   verdict(options?: VerdictOptions): Promise<Verdict>;
+  /** Ends the sandbox. @throws {Error} if a fault that had to strike (`must_strike`) never did */
   close(): Promise<void>;
 }
 

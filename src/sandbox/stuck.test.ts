@@ -109,7 +109,7 @@ it.each([
   await make();
   await sandbox.faults.arm(name, options);
   await pass(5 * MINUTE_S + 1);
-  const owners = vi.spyOn(sandbox.provider('d'), 'ownerOf');
+  const owners = vi.spyOn(sandbox.provider('d'), 'resourceOf');
   // The day is skipped: each periodic task runs once.
   expect(await timersDuring(sandbox, () => pass(DAY_S))).toBeLessThan(100);
   expect(owners).not.toHaveBeenCalled();

@@ -5,13 +5,12 @@ const rows = Object.entries(faultCatalog) as [string, Fault][];
 
 const INTRO = `# Faults of the sandbox
 
-\`sandbox.faults.arm(NAME, OPTIONS)\` arms a fault: at a \`provider\`, a \`route\`, an \`instance\` or a \`volume\`, for an \`account\`, for
+\`sandbox.faults.arm(NAME, OPTIONS)\` arms a fault: at a \`provider\`, a \`route\`, an \`instance\` or a \`volume\`, for
 a number of \`times\` or \`'sticky'\` (in TypeScript also \`Infinity\`), after \`skip\` occasions, with a \`probability\` drawn from
 \`seed\`, for \`for_ms\` milliseconds. With \`must_strike\`, it is reported if it never struck. Each group begins with the rule that
 its faults test, of the contract (O) or the marketplace (M). In brackets: a fault's settings, and the routes or calls where it
-happens (none: at all; instances, offers: reads of these). It happens once if it is not *sticky*, and takes no \`account\` if it
-is *shared*. A fault of *connections* counts connections. It begins with a request that fits. Later requests on that connection, by
-the same \`account\` to the same \`provider\`, meet it too, until it is disarmed. Generated from src/sandbox/faults/catalog/.`;
+happens (none: at all; instances, offers: reads of these). It happens once if it is not *sticky*. A fault of *connections* counts connections. It begins with a request that fits. Later requests on that connection, to
+the same \`provider\`, meet it too, until it is disarmed. Generated from src/sandbox/faults/catalog/.`;
 
 const OWN_RULES = 'Berth: what it does then is in [reliability.md](reliability.md#faults).';
 
@@ -43,7 +42,6 @@ function lineOf([name, fault]: [string, Fault]): string {
     settings.join(', '),
     placesOf(on).join(', '),
     times === 'sticky' ? '*sticky*' : '',
-    'isShared' in fault ? '*shared*' : '',
     'isOfConnections' in fault ? '*connections*' : '',
   ];
   const shown = notes.filter(Boolean).join('; ');

@@ -10,9 +10,9 @@ it('a sandbox works while Vitest’s timers are fake [sandbox-fake-timers]', asy
   expect(await runMachine({ ssh: true })).toBe('gone');
 });
 
-sandboxTest()('its fixtures work while Vitest’s timers are fake', async ({ sandbox, account }) => {
+sandboxTest()('its fixtures work while Vitest’s timers are fake', async ({ sandbox }) => {
   vi.useFakeTimers({ now: 0 });
-  const { baseUrl = '', apiKey = '' } = account.providers['provider-a'] ?? {};
+  const { baseUrl, apiKey } = sandbox.provider('a');
   const headers = { authorization: `Bearer ${apiKey}` };
   expect((await sandbox.fetch(`${baseUrl}/availability`, { headers })).status).toBe(200);
   await sandbox.clock.advance(60_000);

@@ -15,9 +15,9 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Gives the tests of a class a parameter of type {@link Sandbox}. All tests share the `berth sandbox` with these flags; each
- * parameter has an account of its own in it. {@link Own} starts one for that parameter only. What a test arms and creates
- * ends with it; a fault that had to strike and did not fails it.
+ * Gives the tests of a class parameters of type {@link Sandbox}: each is a sandbox of its own, with its own clock, in the
+ * `berth sandbox` that all tests with these flags share. It ends with its test; a fault that had to strike and did not
+ * fails the test.
  */
 @Inherited
 @Target(ElementType.TYPE)
@@ -27,11 +27,6 @@ public @interface BerthSandbox {
     /** The flags of `berth sandbox`, such as {"--providers", "a,d"}. */
     String[] value() default {};
 
-    /** The parameter has a sandbox of its own, with its own clock. */
-    @Target(ElementType.PARAMETER)
-    @Retention(RetentionPolicy.RUNTIME)
-    @interface Own {}
-
     class Extension implements ParameterResolver {
         @Override
         public boolean supportsParameter(ParameterContext parameter, ExtensionContext test) {
@@ -40,11 +35,10 @@ public @interface BerthSandbox {
 
         @Override
         public Sandbox resolveParameter(ParameterContext parameter, ExtensionContext test) {
-            List<String> flags = flagsOf(test.getRequiredTestClass());
-            Sandbox sandbox = parameter.isAnnotated(Own.class)
-                    ? new Sandbox(kept(test, Server.start(flags)))
-                    : new Sandbox(shared(test, flags));
-            return kept(test, sandbox);
+            Sandbox sandbox = new Sandbox(shared(test, flagsOf(test.getRequiredTestClass())));
+            // JUnit closes it at the end of the test.
+            test.getStore(Namespace.create(BerthSandbox.class)).put(sandbox, sandbox);
+            return sandbox;
         }
 
         private static Server shared(ExtensionContext test, List<String> flags) {
@@ -58,12 +52,6 @@ public @interface BerthSandbox {
         private static List<String> flagsOf(Class<?> test) {
             BerthSandbox own = test.getAnnotation(BerthSandbox.class);
             return own == null ? flagsOf(test.getEnclosingClass()) : Arrays.asList(own.value());
-        }
-
-        /** JUnit closes it at the end of the test, and the latest first. */
-        private static <T extends Store.CloseableResource> T kept(ExtensionContext test, T resource) {
-            test.getStore(Namespace.create(BerthSandbox.class)).put(resource, resource);
-            return resource;
         }
     }
 }

@@ -10,22 +10,24 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.extension.ExtensionContext.Store.CloseableResource;
 
-/** What one test sees of a sandbox. Its faults and assertions concern the account of this test only. */
+/** The sandbox of one test. */
 public final class Sandbox implements CloseableResource {
     /** Where a server answers, and the key for it. */
     public record Access(String baseUrl, String apiKey) {}
 
     private final Server server;
+    /** Its own control API. */
+    private final Server own;
+    private final Object id;
     private final Map<String, Object> account;
 
+    /** Opens a sandbox in the server. */
     Sandbox(Server server) {
+        Map<String, Object> opened = server.control("POST", "/sandboxes", Map.of());
         this.server = server;
-        this.account = control("POST", "/accounts", Map.of());
-    }
-
-    /** The name of this test's account. */
-    public String account() {
-        return (String) account.get("name");
+        this.own = server.at((String) Json.object(opened.get("control")).get("base_url"));
+        this.id = opened.get("id");
+        this.account = Json.object(opened.get("account"));
     }
 
     /**
@@ -34,7 +36,7 @@ public final class Sandbox implements CloseableResource {
      * @throws IllegalArgumentException if the sandbox refuses it
      */
     public Map<String, Object> control(String method, String path, Object body) {
-        return server.control(method, path, body);
+        return own.control(method, path, body);
     }
 
     /** The access of this test at a provider, such as `provider-a` or `a`. */
@@ -90,26 +92,26 @@ public final class Sandbox implements CloseableResource {
     }
 
     /**
-     * Arms a fault for this account: fault("http-500", Map.of("route", "POST /instances", "times", 2)).
+     * Arms a fault: fault("http-500", Map.of("route", "POST /instances", "times", 2)).
      * docs/sandbox-faults.md lists all. It must strike, unless it has a `probability` or `must_strike` is false.
      */
     public Fault fault(String name, Map<String, ?> options) {
-        Map<String, Object> arming = ofAccount(options);
+        Map<String, Object> arming = new HashMap<>(options);
         arming.put("fault", name);
         arming.putIfAbsent("must_strike", !options.containsKey("probability"));
         return new Fault(control("POST", "/faults", arming).get("id"));
     }
 
-    /** Sets how transitions of this account's machines end: transitions("polls", Map.of("polls", 3, "phase", "boot")). */
+    /** Sets how transitions of machines and volumes end: transitions("polls", Map.of("polls", 3, "phase", "boot")). */
     public void transitions(String mode, Map<String, ?> options) {
-        Map<String, Object> setting = ofAccount(options);
+        Map<String, Object> setting = new HashMap<>(options);
         setting.put("mode", mode);
         control("POST", "/transitions", setting);
     }
 
-    /** The requests of this account, with their answers: journal(Map.of("operation", "createInstance")). */
+    /** The requests of the client, with their answers: journal(Map.of("operation", "createInstance")). */
     public List<Map<String, Object>> journal(Map<String, ?> where) {
-        String query = ofAccount(where).entrySet().stream()
+        String query = where.entrySet().stream()
                 .map(field -> field.getKey() + "=" + encoded(field.getValue()))
                 .collect(Collectors.joining("&"));
         return Json.objects(control("GET", "/journal?" + query, null).get("entries"));
@@ -120,15 +122,12 @@ public final class Sandbox implements CloseableResource {
     }
 
     /**
-     * Asserts something of the requests of this account: assertJournal("requests", Map.of("where", Map.of("method",
+     * Asserts something of the requests of the client: assertJournal("requests", Map.of("where", Map.of("method",
      * "DELETE"), "exactly", 1)). The control API's POST /journal/assertions describes all assertions.
      */
     public void assertJournal(String assertion, Map<String, ?> options) {
         Map<String, Object> asked = new HashMap<>(options);
         asked.put("assert", assertion);
-        if (options.get("filters") instanceof List<?> filters)
-            asked.put("filters", filters.stream().map(filter -> ofAccount(Json.object(filter))).toList());
-        else asked.put("where", ofAccount(options.get("where") == null ? Map.of() : Json.object(options.get("where"))));
         Map<String, Object> reply = control("POST", "/journal/assertions", Map.of("assertions", List.of(asked)));
         for (Map<String, Object> result : Json.objects(reply.get("results")))
             if (result.get("holds").equals(false)) throw new AssertionError(assertion + ": " + result.get("message"));
@@ -140,7 +139,7 @@ public final class Sandbox implements CloseableResource {
      */
     @SafeVarargs
     public final void assertVerdict(Map<String, ?>... accepted) {
-        Map<String, Object> asked = ofAccount(Map.of("baseline", Map.of("accepted", List.of(accepted))));
+        Map<String, Object> asked = Map.of("baseline", Map.of("accepted", List.of(accepted)));
         Map<String, Object> verdict = control("POST", "/verdict", asked);
         if (verdict.get("holds").equals(true)) return;
         String failed = Json.objects(verdict.get("rules")).stream()
@@ -152,22 +151,16 @@ public final class Sandbox implements CloseableResource {
                 "The client fails the verdict:" + (failed.isEmpty() ? "\n  no rule was tested" : failed));
     }
 
-    /** Ends what the account has. */
+    /** Ends the sandbox. */
     @Override
     public void close() {
-        String unstruck = Json.objects(control("DELETE", "/accounts/" + encoded(account()), null).get("unstruck")).stream()
+        String unstruck = Json.objects(server.control("DELETE", "/sandboxes/" + id, null).get("unstruck")).stream()
                 .map(fault -> "\n  " + fault.get("fault") + " " + Json.write(fault.get("options")) + ", after "
                         + fault.get("seen") + " occasions")
                 .collect(Collectors.joining());
         if (unstruck.isEmpty()) return;
         throw new AssertionError(
                 "The test armed faults that never struck (\"must_strike\": false allows that):" + unstruck);
-    }
-
-    private Map<String, Object> ofAccount(Map<String, ?> options) {
-        Map<String, Object> own = new HashMap<>(options);
-        own.put("account", account());
-        return own;
     }
 
     private static String encoded(Object text) {

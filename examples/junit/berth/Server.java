@@ -42,6 +42,11 @@ final class Server implements CloseableResource {
         return new Server(at.replaceAll("/+$", "") + "/control", System.getenv("BERTH_CONTROL_KEY"), null);
     }
 
+    /** Another control API of the same sandboxes. */
+    Server at(String url) {
+        return new Server(url, key, null);
+    }
+
     /** Starts `berth sandbox`. It stops at the end of its standard input, which also ends with this process. */
     static Server start(List<String> flags) {
         String berth = System.getenv().getOrDefault("BERTH", "npx berth");

@@ -22,7 +22,7 @@ class ClientTest {
     private static final String SSH_KEY =
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK training";
 
-    /** The client with the account of this test. It pauses in the time of the sandbox. */
+    /** The client with the key of this test's sandbox. It pauses in the time of the sandbox. */
     static Client clientOf(Sandbox sandbox) {
         Sandbox.Access at = sandbox.provider("d");
         return new Client(at.baseUrl(), at.apiKey(), sandbox::advance);
@@ -93,9 +93,8 @@ class ClientTest {
 
     // Claims
 
-    /** The clock is shared: a test of the client's own pace has a sandbox of its own. */
     @Test
-    void pollsInTimeLeavesNothingAndObeysTheContract(@BerthSandbox.Own Sandbox sandbox) {
+    void pollsInTimeLeavesNothingAndObeysTheContract(Sandbox sandbox) {
         Client client = clientOf(sandbox);
         sandbox.fault("http-503", Map.of("route", "GET /instances/{id}"));
         client.destroy(client.waitUntilOnline(rent(client, "whole-life")));

@@ -1,12 +1,9 @@
-import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import { invalidRequest } from '../../contract/errors.ts';
 import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { SandboxClock } from '../../sandbox/clock.ts';
-import type { ArmedView } from '../../sandbox/faults/arming.ts';
-import type { Faults } from '../../sandbox/faults/faults.ts';
-import { MARKETPLACE } from '../../sandbox/ownership.ts';
+import { MARKETPLACE } from '../../sandbox/options.ts';
 import type { SandboxAccount } from '../../sandbox/sandbox.ts';
-import type { Transitions } from '../../sandbox/transitions/transitions.ts';
 import type { SandboxKeys } from './control.ts';
 import type { StartedMarketplace } from './marketplace.ts';
 import type { StartedProvider } from './provider.ts';
@@ -15,18 +12,13 @@ interface Parts {
   clock: SandboxClock;
   providers: ReadonlyMap<string, StartedProvider>;
   keys: SandboxKeys;
-  faults: Faults;
-  transitions: Transitions;
   market(): Pick<StartedMarketplace, 'addUser'> | undefined;
-  /** Called when an account was created or has ended. */
+  /** Called when an account was created. */
   changed(): void;
 }
 
-/** Creates and ends the accounts of a sandbox. `assertOpen` throws once the sandbox is closed. */
-export function createAccounts(
-  { clock, providers, keys, market, faults, transitions, changed }: Parts,
-  assertOpen: () => void,
-) {
+/** Creates the accounts of a sandbox. `assertOpen` throws once the sandbox is closed. */
+export function createAccounts({ clock, providers, keys, market, changed }: Parts, assertOpen: () => void) {
   async function open(name: string): Promise<SandboxAccount> {
     const at: Record<string, { readonly baseUrl: string; apiKey: string }> = {};
     for (const provider of providers.values()) {
@@ -61,17 +53,5 @@ export function createAccounts(
       throw error instanceof Fatal ? refused(error.message) : error;
     }
   }
-
-  /** @throws {ApiError} if there is no account of that name */
-  async function end(name: string): Promise<ArmedView[]> {
-    assertOpen();
-    if (!keys.accounts().includes(name)) throw new ApiError('not_found', `There is no account ${name}.`);
-    const unstruck = faults.unstruck(name);
-    faults.clear({ account: name });
-    transitions.clear({ account: name });
-    for (const provider of providers.values()) await provider.destroyAll(name);
-    changed();
-    return unstruck;
-  }
-  return { open, add, end };
+  return { open, add };
 }

@@ -2,9 +2,9 @@ import { ApiError } from '../../contract/errors.ts';
 import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import type { Log } from '../../ports/log.ts';
 import { CONTROL } from '../../sandbox/control/client.ts';
+import type { ControlDeps } from '../../sandbox/control/deps.ts';
 import type { Journal } from '../../sandbox/journal/journal.ts';
-import { toProviderName } from '../../sandbox/options.ts';
-import { MARKETPLACE } from '../../sandbox/ownership.ts';
+import { MARKETPLACE, toProviderName } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import { ORIGIN, type Sandbox } from '../../sandbox/sandbox.ts';
 import type { ScenarioTarget } from '../../sandbox/state/run-scenario.ts';
@@ -81,18 +81,13 @@ interface ControlParts {
   key: string;
   sandbox: Pick<
     Sandbox,
-    | 'seed'
-    | 'clock'
-    | 'providers'
-    | 'mails'
-    | 'faults'
-    | 'transitions'
-    | 'account'
-    | 'endAccount'
-    | 'defaultAccount'
+    'seed' | 'clock' | 'providers' | 'mails' | 'faults' | 'transitions' | 'account' | 'defaultAccount'
   >;
   /** The certificate of the CA, if the sandbox is served over TLS. */
   ca(): Promise<string | undefined>;
+  /** Where the control API answers. */
+  controlOrigin(): string;
+  sandboxes: ControlDeps['sandboxes'];
   capacity: ScenarioTarget['capacity'];
   keys: SandboxKeys;
   journal: Journal;
@@ -108,6 +103,8 @@ export function createControl({
   key,
   sandbox,
   ca,
+  controlOrigin,
+  sandboxes,
   capacity,
   keys,
   journal,
@@ -136,6 +133,8 @@ export function createControl({
       key,
       sandbox,
       ca,
+      controlOrigin,
+      sandboxes,
       keys: () => keys.all(),
       journal,
       snapshots,
@@ -151,8 +150,11 @@ export function createControl({
   };
 }
 
+const CONTROL_PATH = new RegExp(`^(/sandboxes/[^/]+)*${CONTROL}/`);
+
+/** Whether the request is for a control API: that of the sandbox, or of one in it. */
 export function isControl({ url }: Request): boolean {
-  return new URL(url).pathname.startsWith(`${CONTROL}/`);
+  return CONTROL_PATH.test(new URL(url).pathname);
 }
 
 /** The target of scenarios. Requests go directly to the servers. */
@@ -168,10 +170,7 @@ function scenarioTarget(
   return {
     providers: [...providers.keys()],
     now: () => clock.now(),
-    arm: async ({ fault, ...options }) => {
-      await ensureAccount(options.account);
-      await faults.arm(fault, options);
-    },
+    arm: async ({ fault, ...options }) => void (await faults.arm(fault, options)),
     setTransitions: (setting) => transitions.set(setting),
     advance: (ms) => clock.advance(ms),
     advanceUntilIdle: async () => void (await clock.advanceUntilIdle()),

@@ -1,24 +1,16 @@
-import { lowBalanceMinutes } from '../../marketplace/ledger/balance-watch.ts';
-import { takeReading } from '../../marketplace/ledger/watch-team.ts';
-import { remainingMinutes } from '../../marketplace/model/ledger-records.ts';
-import { defaultOptions } from '../../marketplace/model/options.ts';
-import type { BalanceWatch } from '../../marketplace/model/people.ts';
+import { watchChangesAt } from '../../marketplace/ledger/watch-team.ts';
 import type { Reader } from '../../marketplace/model/store.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
-import type { Idleness } from '../../sandbox/clock.ts';
+import { type Idleness, MAX_ADVANCE_MS } from '../../sandbox/clock.ts';
 import type { Faults } from '../../sandbox/faults/faults.ts';
 import type { Transitions } from '../../sandbox/transitions/transitions.ts';
 import type { StartedMarketplace } from './marketplace.ts';
 import type { StartedProvider } from './provider.ts';
 
-const MINUTE_MS = 60_000;
 /** Work that is due later than this does not prevent skips. */
-const SOON_MS = 10 * MINUTE_MS;
+const SOON_MS = 10 * 60_000;
 /** More work than the machines of a sandbox have. */
 const MOST_WORK = 100_000;
-/** The calm after a balance event is this much shorter. It lasts until a second reading has confirmed the first. */
-const SHORTER_MS = 3 * MINUTE_MS;
-const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
 
 interface Parts {
   now(): number;
@@ -38,8 +30,6 @@ export function createIdleness({
   transitions,
 }: Parts): Idleness & { changed(): void } {
   let changedAt = now();
-  /** The next time at which a balance passes a threshold, by the last forecast. */
-  let moneyAt = Number.POSITIVE_INFINITY;
 
   /** The stuck instances and volumes, each with the time at which it may go on. `manual`: those that wait for `finish`. */
   const stuck = async (mode: 'any' | 'manual'): Promise<Map<string, number>> => {
@@ -70,16 +60,13 @@ export function createIdleness({
     };
   };
 
-  const lastEventAt = (): number =>
-    moneyAt <= now() ? Math.max(changedAt, moneyAt - SHORTER_MS) : changedAt;
-
   return {
     changed() {
       changedAt = now();
     },
-    lastEventAt,
+    lastEventAt: () => changedAt,
     isArmed: () => faults.isArmed,
-    mayBeStruck: () => faults.hasOccasions(lastEventAt()),
+    mayBeStruck: () => faults.hasOccasions(changedAt),
     async isBusy(beside) {
       const held = await stuck(beside);
       const { dueAt } = await nextWorkBeside(held);
@@ -92,11 +79,11 @@ export function createIdleness({
     },
     async nextEventAt() {
       const { read } = market()?.store ?? {};
-      moneyAt = read === undefined ? Number.POSITIVE_INFINITY : await nextMoneyEventAt(read, now());
+      const checkAt = read === undefined ? undefined : await nextCheckAt(read, now());
       const machines = [...providers.values()].map(({ platform }) => platform.machines.nextDueAt());
       const held = await stuck('any');
       const { dueAt, deadlineAt } = await nextWorkBeside(held);
-      const at = earliest([dueAt, deadlineAt, moneyAt, ...held.values(), ...machines]);
+      const at = earliest([dueAt, deadlineAt, checkAt, ...held.values(), ...machines]);
       return at === Number.POSITIVE_INFINITY ? undefined : at;
     },
     skipped: async (...time) => market()?.skipped(...time),
@@ -104,36 +91,19 @@ export function createIdleness({
   };
 }
 
-/**
- * The next time at which a balance passes a threshold, or an empty balance has a deadline. Infinite if there is none.
- */
-async function nextMoneyEventAt(read: Reader, now: number): Promise<number> {
-  let first = Number.POSITIVE_INFINITY;
-  for (const { id, watch } of await read.teams.list()) {
-    const reading = await takeReading(read, id, now);
-    const left = remainingMinutes(reading);
-    const thresholds = [0, ...lowBalanceMinutes].map((minutes) => now + (left - minutes) * MINUTE_MS);
-    const deadlines = reading.balanceMicroUsd > 0 ? thresholds : deadlinesOf(watch);
-    first = Math.min(first, ...deadlines.filter((at) => at > now));
-  }
-  return Number.isFinite(first) ? Math.ceil(first) : first;
+/** When a balance has to be checked next. That of a team without credit is checked each hour. */
+async function nextCheckAt(read: Reader, now: number): Promise<number> {
+  const teams = await read.teams.list();
+  const scheduled = await read.teams.due({ now: now + MAX_ADVANCE_MS, limit: teams.length });
+  const atOf = new Map(scheduled.map(({ id, at }) => [id, at]));
+  const each = teams.map((team) =>
+    team.watch.exhaustedAt === null ? watchChangesAt(read, team, now) : atOf.get(team.id),
+  );
+  return earliest(await Promise.all(each));
 }
 
 function earliest(times: Iterable<number | null | undefined>): number {
   let first = Number.POSITIVE_INFINITY;
   for (const at of times) first = Math.min(first, at ?? first);
   return first;
-}
-
-function deadlinesOf({ exhaustedAt, volumesDeleteAt }: BalanceWatch): number[] {
-  if (exhaustedAt === null) return [];
-  const deleteAt = volumesDeleteAt ?? exhaustedAt + volumes.keepMs;
-  return [
-    exhaustedAt + graceMs,
-    exhaustedAt + graceMs + 30 * MINUTE_MS,
-    exhaustedAt + stoppedGraceMs,
-    exhaustedAt + graceMs + stoppedGraceMs,
-    deleteAt,
-    ...volumes.noticesMs.map((noticeMs) => deleteAt - noticeMs),
-  ];
 }

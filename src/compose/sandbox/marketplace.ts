@@ -1,6 +1,5 @@
 import { createClient } from '../../client/create-client.ts';
 import type { RandomState } from '../../drivers/kit/seeded-random.ts';
-import { digestSecret } from '../../keys/api-key.ts';
 import { grant } from '../../marketplace/ledger/credit.ts';
 import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
@@ -11,8 +10,7 @@ import { addUser } from '../../marketplace/teams/users.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
-import type { MarketplaceSettings } from '../../sandbox/options.ts';
-import { MARKETPLACE, type Ownership } from '../../sandbox/ownership.ts';
+import { MARKETPLACE, type MarketplaceSettings } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
@@ -22,7 +20,6 @@ import { startMarketplace } from '../marketplace/marketplace.ts';
 import { loadGpuTypes } from '../marketplace/providers.ts';
 import type { StartedProvider } from './provider.ts';
 import { RestartRandom } from './restart-random.ts';
-import { accountOf, emailOf, Tenants } from './tenants.ts';
 
 const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -43,6 +40,8 @@ interface MarketplaceParts {
   /** The current origin of base URLs. */
   origin(): string;
   hasRateLimits: boolean;
+  /** Called when a mail is written, which is sent a little later. */
+  changed(): void;
   log: Log;
 }
 
@@ -51,6 +50,7 @@ interface SavedMarketplace {
   database: Buffer;
   random: RandomState;
   mails: readonly SandboxMail[];
+  hasStarted: boolean;
 }
 
 export interface StartedMarketplace extends Part<SavedMarketplace> {
@@ -60,10 +60,6 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   readonly store: Store;
   mails: readonly SandboxMail[];
   addUser(name: string): Promise<SandboxUser>;
-  /** The name of the account of a key, also of one that is no longer valid. */
-  accountOf(key: string): Promise<string | undefined>;
-  /** The accounts of the deployment or volume with this internal id, or of what is named for it at a provider. */
-  tenantOf(idOrName: string): Promise<Ownership | undefined>;
   /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
   /** Runs a round of each job for what is due now. Nothing changed since `changedAt`, so a poll now would confirm later ones. */
@@ -71,14 +67,16 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   close(): Promise<void>;
 }
 
-/** Starts the marketplace on top of the providers of a sandbox. */
+/**
+ * Creates the marketplace on top of the providers of a sandbox. It starts with the first request: until then it has no work.
+ */
 export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<StartedMarketplace> {
   const { settings, clock, origin } = parts;
   const keys = await keysOf(parts);
   const mails: SandboxMail[] = [];
-  let current = await open(parts, keys, mails);
+  let current = open(parts, keys, mails);
   return {
-    app: { fetch: (request) => current.app.fetch(request) },
+    app: { fetch: async (request) => (await current.wake()).app.fetch(request) },
     operator: { fetch: async (request) => (await current.operate()).fetch(request) },
     get store() {
       return current.deps.store;
@@ -86,7 +84,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
     mails,
     async addUser(name) {
       const { deps } = current;
-      const email = emailOf(name);
+      const email = `${name}@sandbox.test`;
       const { id: userId } = await addUser(deps, { email, mayMakeKeys: true });
       const { key: apiKey } = await createKey(deps, email);
       const teamId = await resolveTeam(deps, { userId });
@@ -99,58 +97,59 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
         ...{ apiKey, email, userId, teamId },
       };
     },
-    async accountOf(key) {
-      const found = await current.deps.store.read.keys.byDigest(digestSecret(key));
-      return found === null ? undefined : accountOf(current.deps.store.read, found.userId);
-    },
-    tenantOf: (idOrName) => current.tenants.of(idOrName),
     async skipped(from, to, seenUntil) {
+      const started = await current.started();
+      if (started === undefined) return;
       const confirmed = current.polls.since(from - POLLED_WITHIN_MS);
       await current.confirm(confirmed, seenUntil);
-      current.workers.postpone(
+      started.workers.postpone(
         confirmed.map(({ id }) => id),
         to - from,
       );
     },
     async runRounds(changedAt) {
+      const started = await current.started();
+      if (started === undefined) return;
       const now = clock.now();
       const polled = current.polls.since(now - POLLED_WITHIN_MS);
       await current.confirm(
         polled.filter(({ at }) => at > changedAt),
         now,
       );
-      const { accrual, stockAlerts, mail } = current;
+      const { accrual, stockAlerts, mail } = started;
       // The second round of billing confirms the readings of the first.
       for (const job of [accrual, accrual, stockAlerts, mail]) await job.run();
     },
     save() {
       const database = current.opened.image();
       if (database === undefined) return undefined;
-      return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
+      const hasStarted = current.started() !== undefined;
+      return { database, random: current.deps.random.state(), mails: structuredClone(mails), hasStarted };
     },
     /** Running work is abandoned, as in a crash. */
     async load(saved) {
       current.time.revoke();
       await current.opened.close();
       mails.splice(0, mails.length, ...structuredClone(saved.mails));
-      current = await clock.during(open(parts, keys, mails, saved));
+      current = open(parts, keys, mails, saved);
+      if (saved.hasStarted) await clock.during(current.wake());
     },
     async close() {
-      await current.close();
+      await (await current.started())?.close();
       await current.opened.close();
     },
   };
 }
 
 /** Opens a saved marketplace, or a new one. */
-async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
+function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
   const { settings, clock, seed, log } = parts;
   const time = revocable(clock);
   const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
-  const deps = { store: watched(opened, clock, polls), clock: time.clock, random };
-  const started = await random.duringStart(async () => {
+  const deps = { store: watched(opened, clock, polls, parts.changed), clock: time.clock, random };
+  const start = async () => {
     const marketplace = await startMarketplace({
       ...deps,
       log,
@@ -183,11 +182,16 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
     });
     await marketplace.workers.refreshCatalogs();
     return marketplace;
-  });
+  };
+  let running: ReturnType<typeof start> | undefined;
+  const wake = (): ReturnType<typeof start> => {
+    running ??= random.duringStart(start);
+    return running;
+  };
   let operating: Promise<Server> | undefined;
   const startOperating = async (): Promise<Server> => {
     const { operateMarketplace } = await import('./operate-marketplace.ts');
-    return operateMarketplace(started);
+    return operateMarketplace(await wake());
   };
   const operate = (): Promise<Server> => {
     operating ??= startOperating();
@@ -197,8 +201,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
     const seen = confirmed.map((observation) => ({ ...observation, at }));
     if (seen.length > 0) await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
   };
-  const tenants = new Tenants(opened.read);
-  return { ...started, deps, operate, opened, time, polls, tenants, confirm };
+  return { wake, started: () => running, deps, operate, opened, time, polls, confirm };
 }
 
 function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {
@@ -236,9 +239,10 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
 }
 
 /**
- * Wraps the store: leases last for 100 years, transactions count as activity, and confirmations by polls are recorded.
+ * Wraps the store: leases last for 100 years, transactions count as activity, mails as changes, and confirmations by polls
+ * are recorded.
  */
-function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): Store {
+function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls, changed: () => void): Store {
   return {
     ...opened,
     transact: (body) =>
@@ -255,7 +259,14 @@ function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): St
               return tx.deployments.recordObservations(observations);
             },
           };
-          return body({ ...tx, leases, deployments });
+          const mail: Transaction['mail'] = {
+            ...tx.mail,
+            insert: (record) => {
+              changed();
+              return tx.mail.insert(record);
+            },
+          };
+          return body({ ...tx, leases, deployments, mail });
         }),
       ),
   };

@@ -1,6 +1,6 @@
 import { createOperatorApp } from '../../marketplace/http/operator/app.ts';
 import { commands } from '../../marketplace/operate/commands.ts';
-import { MARKETPLACE } from '../../sandbox/ownership.ts';
+import { MARKETPLACE } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import type { Marketplace } from '../marketplace/marketplace.ts';
 import { operatorDepsOf } from '../marketplace/operator-deps.ts';

@@ -10,10 +10,8 @@ import { type ProviderProfile, providerProfileSchema } from '../../marketplace/p
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
-import { destroyInstance } from '../../orchestrator/instances/destroy.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
-import type { InstanceRecord, VolumeRecord } from '../../orchestrator/model/records.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { driverOf, type Stored } from '../../platform-model/platform.ts';
 import { Fatal } from '../../ports/errors.ts';
@@ -29,8 +27,7 @@ import {
   type SandboxMachine,
 } from '../../sandbox/machines.ts';
 import { type Timing, toProviderName } from '../../sandbox/options.ts';
-import { MARKETPLACE, type Ownership } from '../../sandbox/ownership.ts';
-import type { FaultInjection, Owner, SandboxProvider, Server } from '../../sandbox/provider.ts';
+import type { FaultInjection, SandboxProvider, Server } from '../../sandbox/provider.ts';
 import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
@@ -57,8 +54,6 @@ export interface ProviderParts {
   /** Whether machines have real SSH servers. */
   ssh: boolean;
   log: Log;
-  /** The accounts of what the marketplace made under this name. Undefined if it made nothing of that name. */
-  tenantOf(name: string): Promise<Ownership | undefined>;
   /** Called when a machine, a volume or an instance changes. */
   changed(): void;
 }
@@ -80,14 +75,8 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
   operator: Server;
   readonly store: Pick<Store, 'nextWorkAt' | 'read'>;
-  /** Returns the owner of the instance or volume of that id, also of one that is gone. */
-  ownerOfId(id: string): Promise<Owner | undefined>;
   /** The name of the account of a key or a token, also of one that is no longer valid. */
   accountOf(credential: string): Promise<string | undefined>;
-  /** The name of the account that logs in with this user name. */
-  accountNamed(username: string): Promise<string | undefined>;
-  /** Orders all machines of an account to be destroyed, also those of its deployments. */
-  destroyAll(account: string): Promise<void>;
   /** Adds an account and returns its key. */
   addAccount(name: string): Promise<string>;
   close(): Promise<void>;
@@ -108,14 +97,6 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
   };
   const nameOf = async (accountId: string): Promise<string> =>
     (await current.deps.store.read.credentials.accountById(accountId))?.name ?? accountId;
-  const ownerOfRow = async (
-    row: Pick<InstanceRecord | VolumeRecord, 'id' | 'status' | 'accountId' | 'name'>,
-  ) => {
-    const account = await nameOf(row.accountId);
-    const { id, status } = row;
-    const tenant = account === MARKETPLACE ? await parts.tenantOf(row.name ?? '') : undefined;
-    return { id, status, ...(tenant ?? { account }) };
-  };
   return {
     name,
     profile,
@@ -127,24 +108,16 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
     get platform() {
       return current.platform;
     },
-    async ownerOf(ref) {
+    async resourceOf(ref) {
       const { instances, volumes } = current.deps.store.read;
       const row = (await instances.byOwnerRef(ref)) ?? (await volumes.byOwnerRef(ref));
-      return row === null ? undefined : ownerOfRow(row);
-    },
-    async ownerOfId(id) {
-      const { instances, volumes } = current.deps.store.read;
-      const row = (await instances.byId(id)) ?? (await volumes.byId(id));
-      return row === null ? undefined : ownerOfRow(row);
+      return row ?? undefined;
     },
     async accountOf(credential) {
       const { credentials } = current.deps.store.read;
       const digest = digestSecret(credential);
       const found = (await credentials.keyByDigest(digest)) ?? (await credentials.tokenByDigest(digest));
       return found === null ? undefined : nameOf(found.accountId);
-    },
-    async accountNamed(username) {
-      return (await current.deps.store.read.credentials.accountByName(username))?.name;
     },
     wake: (ref) => current.wakeUps.add(ref),
     get changes() {
@@ -156,12 +129,6 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
       return current.deps.store;
     },
     addAccount,
-    async destroyAll(account) {
-      for (const row of await current.deps.store.read.instances.list({})) {
-        if ((await ownerOfRow(row)).account !== account) continue;
-        await destroyInstance(current.deps, row.accountId, row.id);
-      }
-    },
     save() {
       const database = current.opened.image();
       if (database === undefined) return undefined;

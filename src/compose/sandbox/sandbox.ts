@@ -8,6 +8,7 @@ import { realNow } from '../../ports/timers.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { SandboxClock } from '../../sandbox/clock.ts';
 import { createControlClient } from '../../sandbox/control/client.ts';
+import type { ArmedView } from '../../sandbox/faults/arming.ts';
 import { BrokenConnection, untilAborted } from '../../sandbox/faults/connection.ts';
 import { Faults } from '../../sandbox/faults/faults.ts';
 import { KeptHeaders } from '../../sandbox/journal/entry.ts';
@@ -15,24 +16,24 @@ import { Journal } from '../../sandbox/journal/journal.ts';
 import {
   assertNode,
   assertOptions,
+  MARKETPLACE,
   type SandboxOptions,
   START_AT,
   toProviderName,
   toTiming,
 } from '../../sandbox/options.ts';
-import { MARKETPLACE } from '../../sandbox/ownership.ts';
 import type { FaultInjection, Layer } from '../../sandbox/provider.ts';
 import { type ClientSocket, createRouter } from '../../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxListener } from '../../sandbox/sandbox.ts';
 import { Snapshots } from '../../sandbox/state/snapshots.ts';
 import { Transitions } from '../../sandbox/transitions/transitions.ts';
+import { createAccountOf } from './account-of.ts';
 import { createAccounts } from './accounts.ts';
 import { createControl, isControl, SandboxKeys } from './control.ts';
-import { forTest } from './for-test.ts';
 import { createIdleness } from './idleness.ts';
 import type { StartedMarketplace } from './marketplace.ts';
-import { createOwnershipOf } from './ownership.ts';
 import { CUSTOM, type StartedProvider, startProvider } from './provider.ts';
+import { type Ask, type OpenedSandbox, Sandboxes } from './sandboxes.ts';
 
 export type { SandboxClock } from '../../sandbox/clock.ts';
 export {
@@ -56,7 +57,6 @@ export type {
   SandboxListener,
   SandboxMail,
   SandboxUser,
-  TestOptions,
 } from '../../sandbox/sandbox.ts';
 export type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 export type { TransitionSetting } from '../../sandbox/transitions/transitions.ts';
@@ -74,11 +74,28 @@ const silent: Log = {
 
 /** Starts providers in this process, in memory. @throws {Fatal} for a provider without a bundled profile */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  return (await openSandbox(options)).sandbox;
+}
+
+/** Where clients reach a sandbox that another one serves. */
+interface Place {
+  origin(): string;
+  controlOrigin(): string;
+  ca(): Promise<string | undefined>;
+}
+
+export async function openSandbox(options: SandboxOptions, place?: Place): Promise<OpenedSandbox> {
   assertNode(process.versions.node);
   assertOptions(options);
-  const parts = createParts(options);
+  const { signal, control_key: key = `control_${systemRandom.bytes(24).toString('base64url')}` } = options;
+  const parts = createParts(options, place);
   const { clock, changed } = parts;
-  const shutdown = createShutdown(parts);
+  const sandboxes = new Sandboxes((given, path) => {
+    const of = (origin: () => string) => () => `${origin()}${path}`;
+    const below = { origin: of(parts.origin), controlOrigin: of(parts.controlOrigin), ca: parts.ca };
+    return openSandbox({ ...options, signal: undefined, ...given, control_key: key }, below);
+  });
+  const shutdown = createShutdown(parts, sandboxes);
   await startServers(parts, options).catch(async (error: unknown) => {
     await shutdown.close();
     throw error;
@@ -99,17 +116,30 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     transitions,
     defaultAccount,
     account: accounts.add,
-    endAccount: accounts.end,
   };
   const { capacity = 'unlimited' } = options;
-  const { control_key: key = `control_${systemRandom.bytes(24).toString('base64url')}` } = options;
   const control = createControl({
-    ...{ key, sandbox, capacity, keys, journal, snapshots, changed },
-    ca: async () => (await parts.served.listener)?.ca,
+    ...{ key, sandbox, capacity, keys, journal, snapshots, sandboxes, changed },
+    ca: parts.ca,
+    controlOrigin: parts.controlOrigin,
     served: (name) => (name === MARKETPLACE ? market : providers.get(name)),
     log: parts.log,
   });
-  const ask = createFetch(parts, control, shutdown.assertOpen);
+  const ask = createFetch(parts, sandboxes, control, shutdown.assertOpen);
+  let ended: Promise<ArmedView[]> | undefined;
+  const end = (): Promise<ArmedView[]> => {
+    const unstruck = faults.unstruck();
+    ended ??= shutdown.close().then(() => unstruck);
+    return ended;
+  };
+  const close = async (): Promise<void> => {
+    const isFirst = ended === undefined;
+    const unstruck = await end();
+    if (isFirst && unstruck.length > 0) throw new Error(neverStruck(unstruck));
+  };
+  const endNow = (): void => void end().catch(() => undefined);
+  signal?.addEventListener('abort', endNow, { once: true });
+  if (signal?.aborted) endNow();
   const client = createControlClient({ baseUrl: ORIGIN, key, fetch: ask });
   const whole: Sandbox = {
     ...sandbox,
@@ -126,24 +156,31 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     fetch: ask,
     listen: createListen(parts, ask, shutdown.assertOpen),
     verdict: client.verdict,
-    close: shutdown.close,
-    forTest: (given) => forTest(whole, given),
-    [Symbol.asyncDispose]: shutdown.close,
+    close,
+    [Symbol.asyncDispose]: close,
   };
-  return whole;
+  return { sandbox: whole, ask, end };
+}
+
+function neverStruck(unstruck: readonly ArmedView[]): string {
+  const lines = unstruck.map(({ fault, options: { must_strike: _must, ...scope }, seen }) => {
+    return `  ${fault} ${JSON.stringify(scope)}, after ${seen} occasions`;
+  });
+  return `The test armed faults that never struck (must_strike: false allows that):\n${lines.join('\n')}`;
 }
 
 /** Where clients reach the sandbox. */
 interface Served {
   /** Undefined: only through its `fetch`. */
   origin: string | undefined;
+  controlOrigin: string | undefined;
   listener: Promise<SandboxListener> | undefined;
 }
 
 type Parts = ReturnType<typeof createParts>;
 
 /** Creates everything that exists before a server starts. */
-function createParts(options: SandboxOptions) {
+function createParts(options: SandboxOptions, place: Place | undefined) {
   const { clock: kind = 'virtual', log = silent } = options;
   const seed = String(options.seed ?? 1);
   const startedAt = kind === 'real' ? realNow() : (options.start_at ?? START_AT);
@@ -151,16 +188,20 @@ function createParts(options: SandboxOptions) {
   const providers = new Map<string, StartedProvider>();
   let market: StartedMarketplace | undefined;
   const keys = new SandboxKeys();
-  const served: Served = { origin: options.origin, listener: undefined };
+  const served: Served = { origin: options.origin, controlOrigin: undefined, listener: undefined };
+  const origin = () => place?.origin() ?? served.origin ?? ORIGIN;
   const transitions = new Transitions({ clock, providers });
   const held = () => transitions.underWay();
   const servers = () => [...providers.keys(), ...(market === undefined ? [] : [MARKETPLACE])];
-  const faults = new Faults({ clock, seed, providers, servers, held, seeded: createSeededRandom });
+  const mustStrike = options.must_strike ?? false;
+  const faults = new Faults({
+    ...{ clock, seed, providers, servers, held, mustStrike },
+    seeded: createSeededRandom,
+  });
   const headers = new KeptHeaders(options.journal_headers, (key) => keys.nameOf(key));
   const journal = new Journal(() => clock.now(), { headers });
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
-  const ownershipOf = createOwnershipOf({ keys, providers, market: () => market });
-  const router = createRouter({ providers, layers, ownershipOf });
+  const router = createRouter({ providers, layers, accountOf: createAccountOf({ keys, providers }) });
   const idleness = createIdleness({
     now: () => clock.now(),
     providers,
@@ -174,6 +215,9 @@ function createParts(options: SandboxOptions) {
   });
   return {
     served,
+    origin,
+    controlOrigin: () => place?.controlOrigin() ?? served.controlOrigin ?? origin(),
+    ca: async () => (place === undefined ? (await served.listener)?.ca : place.ca()),
     ...{
       seed,
       clock,
@@ -209,8 +253,7 @@ async function startServers(
     falsifiesLists: (name) => faults.falsifiesLists(name),
   };
   const timing = toTiming(options.timing);
-  const common = { clock, seed, origin: () => parts.served.origin ?? ORIGIN, log };
-  const tenantOf = async (name: string) => parts.market()?.tenantOf(name);
+  const common = { clock, seed, origin: parts.origin, log };
   const own = {
     catalogFile,
     profile,
@@ -219,7 +262,6 @@ async function startServers(
     faults: injection,
     timing,
     ssh,
-    tenantOf,
     changed,
   };
   for (const name of namesOf(options)) {
@@ -237,6 +279,7 @@ async function startServers(
     send: router.send,
     opened: keys.add.bind(keys),
     hasRateLimits: rateLimits,
+    changed,
   });
   parts.serveMarketplace(await clock.during(starting));
 }
@@ -262,10 +305,11 @@ function configOf(rateLimits: boolean): Config {
 
 const CLOSED = 'The sandbox is closed.';
 
-function createShutdown({ served, clock, faults, market, providers }: Parts) {
+function createShutdown({ served, clock, faults, market, providers }: Parts, sandboxes: Sandboxes) {
   let closing: Promise<void> | undefined;
   const end = async (): Promise<void> => {
     await (await served.listener)?.close();
+    await sandboxes.endAll();
     clock.breakOff(new Error(CLOSED));
     await clock.exclusively(async () => {
       faults.clear();
@@ -286,12 +330,10 @@ function createShutdown({ served, clock, faults, market, providers }: Parts) {
   };
 }
 
-/** `socket`: the client's connection. Absent in process. */
-type Ask = (input: string | URL | Request, init?: RequestInit, socket?: ClientSocket) => Promise<Response>;
-
 /** Answers like the sandbox's address: the control API, the providers and the marketplace. */
 function createFetch(
   { clock, router, faults, changed }: Parts,
+  sandboxes: Sandboxes,
   control: (request: Request) => Promise<Response>,
   assertOpen: () => void,
 ): Ask {
@@ -305,6 +347,8 @@ function createFetch(
   return async (input, init, socket) => {
     assertOpen();
     const request = toRequest(input, init);
+    const inner = sandboxes.find(request);
+    if (inner !== undefined) return inner.ask(inner.request, undefined, socket);
     // Reads have no consequences.
     const isRead = ['GET', 'HEAD'].includes(request.method);
     if (!isRead && !isControl(request)) changed();
@@ -322,6 +366,7 @@ function createListen({ served, faults, log }: Parts, ask: Ask, assertOpen: () =
     const ended = (): void => {
       served.listener = undefined;
       served.origin = given;
+      served.controlOrigin = undefined;
     };
     // The code of the server is loaded only if it is used.
     served.listener = import('./listen.ts').then(async ({ listenOn, listenOnTls }) => {
@@ -336,6 +381,7 @@ function createListen({ served, faults, log }: Parts, ask: Ask, assertOpen: () =
     try {
       const listener = await served.listener;
       served.origin ??= listener.origin;
+      served.controlOrigin = listener.controlOrigin;
       return listener;
     } catch (error) {
       ended();

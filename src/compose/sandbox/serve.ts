@@ -3,7 +3,7 @@ import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
 import type { SandboxOptions } from '../../sandbox/options.ts';
 import type { ListenOptions, Sandbox } from '../../sandbox/sandbox.ts';
-import { createSandbox } from './sandbox.ts';
+import { openSandbox } from './sandbox.ts';
 
 export interface ServingSandbox {
   /** Such as `http://127.0.0.1:8099`. */
@@ -26,7 +26,7 @@ export async function serveSandbox(
   { caFile, ...address }: ServingAddress,
 ): Promise<ServingSandbox> {
   const scenario = file === undefined ? undefined : await read(file);
-  const sandbox = await createSandbox({ log: createLog('warn'), ...scenario?.options, ...given });
+  const { sandbox, end } = await openSandbox({ log: createLog('warn'), ...scenario?.options, ...given });
   try {
     await scenario?.play(sandbox).catch((error: Error) => {
       throw new Fatal(`The scenario ${file} cannot be played: ${error.message}`, { cause: error });
@@ -34,9 +34,9 @@ export async function serveSandbox(
     const listener = await sandbox.listen({ ...address, tls: caFile !== undefined });
     if (caFile !== undefined) writeCa(caFile, listener.ca ?? '');
     const { origin, controlOrigin } = listener;
-    return { origin, controlOrigin, sandbox, stop: sandbox.close };
+    return { origin, controlOrigin, sandbox, stop: async () => void (await end()) };
   } catch (error) {
-    await sandbox.close();
+    await end();
     throw error;
   }
 }

@@ -59,6 +59,16 @@ export async function watchTeam(
   });
 }
 
+/** When the watch of a team with credit may change next, however far ahead. */
+export async function watchChangesAt(
+  { ledger, discounts }: Pick<Reader, 'ledger' | 'discounts'>,
+  team: TeamRecord,
+  now: number,
+): Promise<number> {
+  const open = await ledger.billedSegmentsOfTeam(team.id);
+  return nextCheckOf(team.watch, team, open, await discounts.ofTeam(team.id), now);
+}
+
 /** If unconfirmed time or an unbilled price change may already change the watch, the team is checked every round. */
 function nextCheckOf(
   watch: BalanceWatch,

@@ -67,9 +67,3 @@ export function isBeingDestroyed({ status }: Partial<Pick<Instance, 'status'>>):
 export function toProviderName(installationId: string, deploymentId: string): string {
   return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
 }
-
-/** The ids of which one was passed to {@link toProviderName}; undefined: the name has another form. */
-export function namedIds(providerName: string): { deployment: string; volume: string } | undefined {
-  const [, , , digits] = OURS.exec(providerName.toLowerCase()) ?? [];
-  return digits === undefined ? undefined : { deployment: `dep-${digits}`, volume: `vol-${digits}` };
-}

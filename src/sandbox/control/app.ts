@@ -81,7 +81,10 @@ function describe(routes: OpenAPIHono<RequestEnv>) {
     credential: 'The control key that `berth sandbox --json` prints.',
     url: CONTROL,
     tags: [
-      { name: 'Sandbox', description: 'Its providers, and accounts: create one for each test.' },
+      {
+        name: 'Sandbox',
+        description: 'Its providers and accounts, and further sandboxes: open one for each test.',
+      },
       { name: 'Clock', description: 'All servers of a sandbox share one clock.' },
       { name: 'State', description: 'Reset, snapshots and scenarios.' },
       { name: 'Journal', description: 'The requests of the client, and assertions about them.' },

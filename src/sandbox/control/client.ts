@@ -5,10 +5,8 @@ import type { FaultName } from '../faults/catalog/catalog.ts';
 import type { Assertion, AssertionResult } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import type { JournalFilter } from '../journal/filter.ts';
-import type { NearestRequest } from '../journal/nearest.ts';
 import { createOperatorClient, type MarketplaceOperator, type ProviderOperator } from '../operate/client.ts';
-import { toProviderName, withoutInfinity } from '../options.ts';
-import { MARKETPLACE } from '../ownership.ts';
+import { MARKETPLACE, toProviderName, withoutInfinity } from '../options.ts';
 import type { Made } from '../state/run-scenario.ts';
 import type { ScenarioInput } from '../state/scenario-format.ts';
 import type { Snapshot } from '../state/snapshots.ts';
@@ -19,10 +17,12 @@ import type {
   armedSchema,
   clockSchema,
   dumpSchema,
-  endedAccountSchema,
+  endedSchema,
   faultKindsSchema,
   infoSchema,
   mailsSchema,
+  newSandboxSchema,
+  openedSchema,
   strikesSchema,
   transitionsSchema,
 } from './schemas.ts';
@@ -92,9 +92,14 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     operator,
     info: () => send<z.infer<typeof infoSchema>>('GET', '/info'),
     createAccount: (name?: string) => post<z.infer<typeof accountSchema>>('/accounts', { name }),
-    /** Ends what an account has. Returns its faults that had to strike and did not. */
-    endAccount: (name: string) =>
-      send<z.infer<typeof endedAccountSchema>>('DELETE', `/accounts/${encodeURIComponent(name)}`),
+    sandboxes: {
+      /** Opens a further sandbox below a path of this one. Options that are not given are those of this one. */
+      open: (options: z.input<typeof newSandboxSchema> = {}) =>
+        post<z.infer<typeof openedSchema>>('/sandboxes', options),
+      /** Ends it. Returns its faults that had to strike and did not. */
+      end: (id: string) =>
+        send<z.infer<typeof endedSchema>>('DELETE', `/sandboxes/${encodeURIComponent(id)}`),
+    },
     clock: {
       now: () => send<Clock>('GET', '/clock'),
       advance: (by: Duration) => post<Clock>('/clock/advance', { by }),
@@ -119,9 +124,8 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
         (await send<{ faults: Armed[] }>('GET', `/faults?all=${all}`)).faults,
       strikes: async () => (await send<z.infer<typeof strikesSchema>>('GET', '/faults/strikes')).strikes,
       disarm: async (id: string) => void (await send('DELETE', `/faults/${encodeURIComponent(id)}`)),
-      /** Disarms all faults, or those of an account. */
-      clear: async ({ account }: { account?: string } = {}) =>
-        void (await send('DELETE', `/faults${toQuery({ account })}`)),
+      /** Disarms all faults. */
+      clear: async () => void (await send('DELETE', '/faults')),
       /** Every kind of fault that can be armed. */
       catalog: async () => (await send<z.infer<typeof faultKindsSchema>>('GET', '/faults/catalog')).faults,
     },
@@ -129,7 +133,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       set: (setting: TransitionSetting) => post<ShownTransitions>('/transitions', setting),
       show: () => send<ShownTransitions>('GET', '/transitions'),
       /** Ends held transitions. Returns their number. */
-      finish: async (of: { instance?: string; volume?: string; account?: string } = {}) =>
+      finish: async (of: { instance?: string; volume?: string } = {}) =>
         (await post<{ finished: number }>('/transitions/finish', of)).finished,
       clear: async () => void (await send('DELETE', '/transitions')),
     },
@@ -148,8 +152,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     journal: {
       entries: async (filter: JournalFilter = {}) =>
         (await send<{ entries: JournalEntry[] }>('GET', `/journal${toQuery(filter)}`)).entries,
-      /** Clears the journal, or the entries of an account. */
-      clear: async (of: { account?: string } = {}) => void (await send('DELETE', `/journal${toQuery(of)}`)),
+      clear: async () => void (await send('DELETE', '/journal')),
       /** Checks assertions, and returns the result of each. */
       check: (...assertions: Assertion[]) =>
         post<{ holds: boolean; results: AssertionResult[]; dropped: number }>('/journal/assertions', {
@@ -162,7 +165,6 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
         if (broken.length === 0) return;
         throw new Error(broken.map(({ assert, message }) => `${assert}: ${message}`).join('\n'));
       },
-      nearest: (number: number) => send<NearestRequest>('GET', `/journal/${number}/nearest`),
     },
     /** Judges the client by its requests so far. */
     verdict: (options: VerdictOptions = {}) => post<Verdict>('/verdict', options),

@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { errors } from '../../orchestrator/http/errors.ts';
+import { CONTROL } from './client.ts';
 import {
   bodyOf,
   type ControlDeps,
@@ -13,10 +14,12 @@ import {
   accountSchema,
   advanceSchema,
   clockSchema,
-  endedAccountSchema,
+  endedSchema,
   infoSchema,
   mailsSchema,
   newAccountSchema,
+  newSandboxSchema,
+  openedSchema,
 } from './schemas.ts';
 
 const clockReply = errors.replies(200, 'The clock.', clockSchema, ['unauthorized']);
@@ -31,19 +34,27 @@ const infoRoute = createRoute({
 const accountRoute = createRoute({
   ...on('Sandbox', 'post', '/accounts'),
   operationId: 'createAccount',
-  summary: 'Create an account at every provider; other accounts do not see its resources',
+  summary: 'Create a further account at every provider, for a client with two keys',
   request: bodyOf(newAccountSchema, { name: 'my-test' }, { required: false }),
   responses: errors.replies(201, 'The account, and its keys.', accountSchema, invalidBody),
 });
 
-const endRoute = createRoute({
-  ...on('Sandbox', 'delete', '/accounts/{name}'),
-  operationId: 'endAccount',
-  summary: 'End what an account has, as at the end of a test',
+const openRoute = createRoute({
+  ...on('Sandbox', 'post', '/sandboxes'),
+  operationId: 'openSandbox',
+  summary: 'Open a further sandbox, such as one for each test',
   description:
-    'Disarms its faults, finishes its transitions, and orders its machines to be destroyed, which they are as time passes.',
-  request: { params: z.object({ name: z.string() }) },
-  responses: errors.replies(200, 'Done.', endedAccountSchema, ['unauthorized', 'not_found']),
+    'It has its own servers, clock, faults and journal, below a path of this one. Options that are not given are those of this sandbox. Its control API takes the same key.',
+  request: bodyOf(newSandboxSchema, { seed: 'my-test' }, { required: false }),
+  responses: errors.replies(201, 'The sandbox, with its URLs and keys.', openedSchema, invalidBody),
+});
+
+const endRoute = createRoute({
+  ...on('Sandbox', 'delete', '/sandboxes/{id}'),
+  operationId: 'endSandbox',
+  summary: 'End a sandbox that was opened, as at the end of its test',
+  request: { params: z.object({ id: z.string() }) },
+  responses: errors.replies(200, 'It has ended.', endedSchema, ['unauthorized', 'not_found']),
 });
 
 const mailsRoute = createRoute({
@@ -90,7 +101,7 @@ const resumeRoute = createRoute({
   responses: clockReply,
 });
 
-export function clockRoutes({ sandbox, ca: currentCa }: ControlDeps) {
+export function clockRoutes({ key, sandbox, sandboxes, controlOrigin, ca: currentCa }: ControlDeps) {
   const { clock } = sandbox;
   const show = () => ({
     now: new Date(clock.now()).toISOString(),
@@ -98,18 +109,28 @@ export function clockRoutes({ sandbox, ca: currentCa }: ControlDeps) {
     is_frozen: clock.isFrozen,
     timers: clock.timers,
   });
+  const infoOf = async ({
+    seed,
+    defaultAccount,
+  }: Pick<ControlDeps['sandbox'], 'seed' | 'defaultAccount'>) => {
+    const ca = await currentCa();
+    return { seed, account: toAccount(defaultAccount), ...(ca !== undefined && { ca }) };
+  };
   return createRouter()
     .openapi(infoRoute, async (context) => {
-      const { seed, defaultAccount } = sandbox;
-      const ca = await currentCa();
-      const info = { seed, account: toAccount(defaultAccount), ...(ca !== undefined && { ca }) };
-      return context.json(info, 200);
+      return context.json(await infoOf(sandbox), 200);
+    })
+    .openapi(openRoute, async (context) => {
+      const given = Object.entries(context.req.valid('json')).filter(([, value]) => value !== undefined);
+      const { id, path, sandbox: opened } = await sandboxes.add(Object.fromEntries(given));
+      const control = { base_url: `${controlOrigin()}${path}${CONTROL}`, api_key: key };
+      return context.json({ id, control, ...(await infoOf(opened)) }, 201);
     })
     .openapi(accountRoute, async (context) =>
       context.json(toAccount(await sandbox.account(context.req.valid('json').name)), 201),
     )
     .openapi(endRoute, async (context) => {
-      const unstruck = await sandbox.endAccount(context.req.valid('param').name);
+      const unstruck = await sandboxes.end(context.req.valid('param').id);
       return context.json({ unstruck: unstruck.map(toArmed) }, 200);
     })
     .openapi(mailsRoute, (context) => {

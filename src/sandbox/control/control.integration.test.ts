@@ -69,10 +69,10 @@ it('reports a missing resource, and the errors of a request', async () => {
     'by: expected a number, or a duration such as 500ms, 90s, 1h30m or 30d',
   ]);
   expect(await ask('POST', '/snapshots/none/restore')).toEqual([404, 'There is no snapshot none.']);
-  await expect(sandbox.control.journal.nearest(9)).rejects.toMatchObject({
+  await expect(sandbox.control.snapshots.restore('none')).rejects.toMatchObject({
     name: 'ControlError',
     status: 404,
-    message: 'The journal has no entry 9.',
+    message: 'There is no snapshot none.',
   });
 });
 
@@ -156,59 +156,4 @@ it('keeps a journal of client requests and checks assertions on it [sandbox-jour
   );
   await control.journal.clear();
   expect(await control.journal.entries()).toEqual([]);
-});
-
-it('finds the nearest valid request of one that was refused [sandbox-nearest]', async () => {
-  await using sandbox = await createSandbox();
-  const send = clientOf(sandbox);
-  const wrong = {
-    ...create,
-    configuration_id: 'a-cpu-8x32gb',
-    region: 'us-dalas',
-    ssh_keys: SSH_KEY,
-    operating_system_image: 'ubuntu-24.4',
-    root_disk_size_gb: 7,
-    cloud_init: { packages: ['ok', '-bad'] },
-  };
-  expect((await send('POST', '/instances', wrong)).status).toBe(400);
-  const { nearest, changes, problems } = await sandbox.control.journal.nearest(1);
-  expect(problems.map(({ path }) => path)).toContain('ssh_keys');
-  expect(changes.map(({ path, to }) => [path, to])).toEqual([
-    ['configuration_id', 'a-cpu-8x32'],
-    ['region', 'us-dallas'],
-    ['ssh_keys', [SSH_KEY]],
-    ['operating_system_image', 'ubuntu-24.04'],
-    ['root_disk_size_gb', undefined],
-    ['cloud_init', { packages: ['ok'] }],
-  ]);
-  expect((await send('POST', '/instances', nearest?.body)).status).toBe(201);
-});
-
-it.each<[string, string, unknown]>([
-  ['POST', '/instances', {}],
-  ['POST', '/instances', { ...create, name: 7, volume_ids: 'vol-1' }],
-  ['POST', '/instances', { ...create, ssh_keys: [SSH_KEY, 'ssh-rsa AAAA'] }],
-  ['POST', '/instances', 'no JSON'],
-  ['POST', '/volumes', { name: 'data', size_gb: '500', region: 'dallas' }],
-  ['POST', '/volumes', { size_gb: -1, type: 'nfss' }],
-  ['GET', '/configuration', undefined],
-  ['POST', '/configurations', {}],
-])('the nearest request to %s %s with %j is taken', async (method, path, body) => {
-  await using sandbox = await createSandbox();
-  const send = clientOf(sandbox);
-  expect((await send(method, path, body)).status).toBeGreaterThanOrEqual(400);
-  const { nearest } = await sandbox.control.journal.nearest(1);
-  const again = await send(nearest?.method ?? '', (nearest?.path ?? '').replace('/v1', ''), nearest?.body);
-  expect(again.status).toBeLessThan(300);
-});
-
-it('finds the id that was meant', async () => {
-  await using sandbox = await createSandbox();
-  const send = clientOf(sandbox);
-  const { id } = (await send('POST', '/instances', create)).body;
-  await send('GET', `/instances/${id.slice(0, -2)}`);
-  expect((await sandbox.control.journal.nearest(2)).nearest).toEqual({
-    method: 'GET',
-    path: `/v1/instances/${id}`,
-  });
 });

@@ -9,6 +9,7 @@ import type { SandboxClock } from '../clock.ts';
 import type { ArmedView } from '../faults/arming.ts';
 import type { Faults } from '../faults/faults.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { SandboxOptions } from '../options.ts';
 import type { SandboxProvider } from '../provider.ts';
 import type { ScenarioTarget } from '../state/run-scenario.ts';
 import type { Snapshots } from '../state/snapshots.ts';
@@ -19,7 +20,7 @@ interface Access {
   apiKey: string;
 }
 
-/** A tenant of every provider, and of the marketplace if there is one. */
+/** An account of every provider, and of the marketplace if there is one. */
 export interface ControlledAccount {
   readonly name: string;
   readonly providers: Readonly<Record<string, Access>>;
@@ -43,10 +44,21 @@ export interface ControlDeps {
     readonly mails: readonly { at: number; to: string; subject: string; text: string }[];
     readonly defaultAccount: ControlledAccount;
     account(name?: string): Promise<ControlledAccount>;
-    endAccount(name: string): Promise<ArmedView[]>;
   };
   /** The certificate of the CA, in PEM, if the sandbox is served over TLS. */
   ca(): Promise<string | undefined>;
+  /** Where this control API answers. */
+  controlOrigin(): string;
+  /** Further sandboxes, which answer below a path of this one. */
+  sandboxes: {
+    add(options: SandboxOptions): Promise<{
+      id: string;
+      path: string;
+      sandbox: Pick<ControlDeps['sandbox'], 'seed' | 'defaultAccount'>;
+    }>;
+    /** Returns its faults that had to strike and did not. @throws {ApiError} if there is none of that id */
+    end(id: string): Promise<ArmedView[]>;
+  };
   keys(): readonly { account: string; provider: string }[];
   journal: Journal;
   snapshots: Snapshots;

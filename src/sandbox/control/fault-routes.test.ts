@@ -42,7 +42,7 @@ it('arms a fault, reports its strikes, and disarms it [control-faults]', async (
     { fault: 'http-500', id: 'fault-1', step: expect.stringContaining('POST /instances') },
     { fault: 'http-500' },
   ]);
-  const { id } = await control.faults.arm('false-404', { times: 'sticky', account: bench.account });
+  const { id } = await control.faults.arm('false-404', { times: 'sticky' });
   await control.faults.disarm(id);
   await expect(control.faults.disarm(id)).rejects.toMatchObject({ status: 404 });
   await control.faults.arm('http-503', { times: 'sticky' });
@@ -77,9 +77,7 @@ it('finishes transitions after a number of polls, or on request', async () => {
   await bench.pass(60);
   expect((await bench.read(id)).body.status).toBe('PROVISIONING');
   const { held } = await transitions.show();
-  expect(held).toEqual([
-    { provider: 'provider-d', instance: id, account: bench.account, phase: 'boot', polls_left: null },
-  ]);
+  expect(held).toEqual([{ provider: 'provider-d', instance: id, phase: 'boot', polls_left: null }]);
   expect(await transitions.finish({ instance: id })).toBe(1);
   expect((await bench.until(id, 'ONLINE', 10)).status).toBe(200);
   await transitions.clear();

@@ -28,7 +28,7 @@ const armRoute = createRoute({
   operationId: 'armFault',
   summary: 'Arm a fault',
   description:
-    'Limit it by provider, route, instance, volume and account; it strikes once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
+    'Limit it by provider, route, instance and volume; it strikes once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
   request: bodyOf(anyArmingSchema, { fault: 'http-500', route: 'POST /instances', times: 3 }),
   responses: errors.replies(201, 'The fault is armed.', armedSchema, invalidBody),
 });
@@ -68,8 +68,7 @@ const disarmRoute = createRoute({
 const clearRoute = createRoute({
   ...on('Faults', 'delete', '/faults'),
   operationId: 'clearFaults',
-  summary: 'Disarm all faults, or those of an account',
-  request: { query: z.object({ account: z.string().optional() }) },
+  summary: 'Disarm all faults',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -92,7 +91,7 @@ const showRoute = createRoute({
 const finishRoute = createRoute({
   ...on('Transitions', 'post', '/transitions/finish'),
   operationId: 'finishTransitions',
-  summary: 'Finish waiting transitions of an instance or a volume, of an account, or all',
+  summary: 'Finish waiting transitions of an instance or a volume, or all',
   request: bodyOf(finishSchema, { instance: 'inst-1' }, { required: false }),
   responses: errors.replies(200, 'Done.', finishedSchema, invalidBody),
 });
@@ -136,8 +135,7 @@ export function faultRoutes(deps: ControlDeps) {
       return context.json(done, 200);
     })
     .openapi(clearRoute, (context) => {
-      const { account } = context.req.valid('query');
-      faults.clear(account === undefined ? {} : { account });
+      faults.clear();
       return context.json(done, 200);
     })
     .openapi(setRoute, (context) => {
@@ -170,7 +168,6 @@ function show({ sandbox: { transitions } }: ControlDeps) {
       polls_left: pollsLeft,
       ...(held.instance !== undefined && { instance: held.instance }),
       ...(held.volume !== undefined && { volume: held.volume }),
-      ...(held.account !== undefined && { account: held.account }),
     })),
   };
 }

@@ -1,9 +1,7 @@
-import { createRoute, z } from '@hono/zod-openapi';
-import { ApiError } from '../../contract/errors.ts';
+import { createRoute } from '@hono/zod-openapi';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
-import { nearestRequest, nearestRequestSchema } from '../journal/nearest.ts';
 import { bodyOf, type ControlDeps, createRouter, invalidBody, on } from './deps.ts';
 import { assertionResultsSchema, assertionsSchema, doneSchema, journalSchema } from './schemas.ts';
 
@@ -19,8 +17,7 @@ const readRoute = createRoute({
 const clearRoute = createRoute({
   ...on('Journal', 'delete', '/journal'),
   operationId: 'clearJournal',
-  summary: 'Clear the journal, or the entries of an account',
-  request: { query: z.object({ account: z.string().optional() }) },
+  summary: 'Clear the journal',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -35,14 +32,6 @@ const assertRoute = createRoute({
   responses: errors.replies(200, 'Which hold.', assertionResultsSchema, invalidBody),
 });
 
-const nearestRoute = createRoute({
-  ...on('Journal', 'get', '/journal/{number}/nearest'),
-  operationId: 'nearestRequest',
-  summary: 'The valid request most similar to one that was invalid or matched no route',
-  request: { params: z.object({ number: z.coerce.number().int().positive() }) },
-  responses: errors.replies(200, 'What to change.', nearestRequestSchema, ['unauthorized', 'not_found']),
-});
-
 export function journalRoutes(deps: ControlDeps) {
   const { journal } = deps;
   const { clock } = deps.sandbox;
@@ -52,7 +41,7 @@ export function journalRoutes(deps: ControlDeps) {
       return context.json({ count: journal.count, dropped: journal.dropped, entries }, 200);
     })
     .openapi(clearRoute, (context) => {
-      journal.clear(context.req.valid('query'));
+      journal.clear();
       return context.json({ done: true as const }, 200);
     })
     .openapi(assertRoute, async (context) => {
@@ -61,18 +50,5 @@ export function journalRoutes(deps: ControlDeps) {
       const results = assertions.map((assertion) => checkAssertion(assertion, entries, clock.now()));
       const holds = results.every((result) => result.holds);
       return context.json({ holds, results, dropped: journal.dropped }, 200);
-    })
-    .openapi(nearestRoute, async (context) => {
-      const { number } = context.req.valid('param');
-      const entries = await journal.entries();
-      const entry = entries.find((one) => one.number === number);
-      if (entry === undefined) throw new ApiError('not_found', `The journal has no entry ${number}.`);
-      const { provider, account } = entry;
-      const known = entries.flatMap((one) =>
-        one.provider === provider && one.status !== 404 ? (one.resource ?? []) : [],
-      );
-      const ask = async (path: string): Promise<unknown> =>
-        (await deps.scenarios.send({ provider, account, method: 'GET', path })).body;
-      return context.json(await nearestRequest(entry, [...new Set(known)], ask), 200);
     });
 }

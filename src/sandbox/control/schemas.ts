@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { faultNames } from '../faults/catalog/catalog.ts';
 import { assertionResultSchema, assertionSchema } from '../journal/assertions.ts';
 import { journalEntrySchema } from '../journal/entry.ts';
-import { durationSchema } from '../state/scenario-format.ts';
+import { durationSchema, sandboxSchema } from '../state/scenario-format.ts';
 import { snapshotSchema } from '../state/snapshots.ts';
 
 const accessSchema = z.object({ base_url: z.string(), api_key: z.string() });
@@ -30,6 +30,11 @@ export const infoSchema = z
     }),
   })
   .meta({ id: 'Sandbox' });
+
+export const newSandboxSchema = sandboxSchema.meta({ id: 'NewSandbox' });
+export const openedSchema = z
+  .object({ id: z.string(), control: accessSchema, ...infoSchema.shape })
+  .meta({ id: 'OpenedSandbox' });
 
 export const mailsSchema = z
   .object({
@@ -110,11 +115,11 @@ export const armedSchema = z
     is_over: z.boolean().meta({ description: 'Whether it can no longer strike.' }),
   })
   .meta({ id: 'ArmedFault' });
-export const endedAccountSchema = z
+export const endedSchema = z
   .object({
     unstruck: z.array(armedSchema).meta({ description: 'Faults with `must_strike` that never struck.' }),
   })
-  .meta({ id: 'EndedAccount' });
+  .meta({ id: 'EndedSandbox' });
 export const armedListSchema = z.object({ faults: z.array(armedSchema) }).meta({ id: 'ArmedFaults' });
 export const faultKindsSchema = z
   .object({
@@ -152,7 +157,6 @@ export const transitionsSchema = z
           provider: z.string(),
           instance: z.string().optional(),
           volume: z.string().optional(),
-          account: z.string().optional(),
           phase: z.string(),
           polls_left: z.int().nullable().meta({ description: 'null: it waits for `finish`.' }),
         }),
@@ -164,7 +168,6 @@ export const finishSchema = z
   .strictObject({
     instance: z.string().optional(),
     volume: z.string().optional(),
-    account: z.string().optional(),
   })
   .meta({ id: 'Finish' });
 export const finishedSchema = z

@@ -2,8 +2,7 @@ import { tryDecodeURIComponent } from 'hono/utils/url';
 import { z } from 'zod';
 import { invalidRequest } from '../../contract/errors.ts';
 import { withoutBase } from '../operations.ts';
-import { mostLike, withoutInfinity } from '../options.ts';
-import { isOf, MARKETPLACE, type Ownership } from '../ownership.ts';
+import { MARKETPLACE, mostLike, withoutInfinity } from '../options.ts';
 import { parseSetting } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
 import type { Fault, FaultClock, Strike } from './fault.ts';
@@ -17,10 +16,6 @@ const routeSchema = z.string().regex(/^(\*|(\*|[A-Z]+) \/\S*|[a-z]+(\.[a-z]+)?)$
 const armingShape = {
   provider: z.string().optional().meta({
     description: 'Such as provider-a, or marketplace. Default: every provider, and not the marketplace.',
-  }),
-  account: z.string().optional().meta({
-    description:
-      'Only requests and resources of this account, and what the marketplace sends and makes for it. Default: any account.',
   }),
   route: z
     .union([routeSchema, z.array(routeSchema)])
@@ -53,9 +48,8 @@ const armingShape = {
     .optional()
     .meta({ description: 'The same seed strikes the same occasions. Default: the seed of the sandbox.' }),
   for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after this time.' }),
-  must_strike: z.boolean().default(false).meta({
-    description:
-      'Whether the end of its account, or of the test that armed it, reports it as unstruck if it never struck.',
+  must_strike: z.boolean().optional().meta({
+    description: 'Whether the end of the sandbox reports it as unstruck if it never struck.',
   }),
 };
 
@@ -116,13 +110,13 @@ function noSuchFault(name: unknown): string {
   return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
 }
 
-export interface Occasion extends Ownership {
+export interface Occasion {
   provider: string;
   /** The route, or the call of the driver. Undefined for machines and SSH. */
   on?: { method: string; path: string } | { call: string };
   resource: string | undefined;
   request?: Request;
-  connection?: object;
+  connection?: object | undefined;
 }
 
 export interface ArmedView {
@@ -236,7 +230,7 @@ export class ArmedFault {
 
   /** Whether it had to strike, and did not. */
   get isUnstruck(): boolean {
-    return this.options.must_strike && this.hits === 0;
+    return this.options.must_strike === true && this.hits === 0;
   }
 
   disarm(): void {
@@ -251,9 +245,7 @@ export class ArmedFault {
   }
 
   fits(occasion: Occasion): boolean {
-    const { account } = this.options;
     if (!this.fitsProvider(occasion.provider)) return false;
-    if (account !== undefined && !isOf(account, occasion)) return false;
     if (this.#metBefore(occasion) !== undefined) return true;
     if (this.isUsedUp || !this.#fitsRoute(occasion)) return false;
     return this.resource === undefined || this.resource === occasion.resource || this.#changesList(occasion);
@@ -327,11 +319,11 @@ export class ArmedFault {
 }
 
 /**
- * Returns the key by which occasions are counted: the same requests or calls of one account at one provider share it.
+ * Returns the key by which occasions are counted: the same requests or calls at one provider share it.
  */
-export function stepOf({ provider, account, on }: Occasion): string {
+export function stepOf({ provider, on }: Occasion): string {
   const what = on === undefined ? '-' : 'call' in on ? on.call : `${on.method} ${routeOf(on.path)}`;
-  return `${provider} ${account ?? '-'} ${what}`;
+  return `${provider} ${what}`;
 }
 
 /** The path with `{id}` in place of a resource's id. */

@@ -77,12 +77,11 @@ export async function benchOf(sandbox: Sandbox, letter: keyof typeof orders = 'd
     until,
     pass: (seconds: number) => sandbox.clock.advance(seconds * 1_000),
     /**
-     * Arms a fault. It is restricted to this account, except for listings of the platform, which belong to no account, and
-     * for handshakes, which belong to no provider either.
+     * Arms a fault at this provider, except for handshakes, which belong to no provider.
      */
-    arm: <N extends FaultName>(name: N, given: Omit<Arming<N>, 'account'> = {} as Arming<N>) => {
+    arm: <N extends FaultName>(name: N, given: Arming<N> = {} as Arming<N>) => {
       const { layer } = faultCatalog[name];
-      const scope = layer === 'tls' ? {} : layer === 'platform' ? { provider } : { provider, account };
+      const scope = layer === 'tls' ? {} : { provider };
       return sandbox.faults.arm(name, { ...scope, ...given } as Arming<N>);
     },
     /** Creates an instance that is ONLINE. */

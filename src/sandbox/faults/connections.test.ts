@@ -68,18 +68,6 @@ it('slows one connection, for all of its requests, and no other', async () => {
   expect(sandbox.clock.now()).toBe(before);
 });
 
-it('strikes requests of its account alone, on a connection that another account uses too', async () => {
-  await using serving = await serve();
-  const { sandbox, open } = serving;
-  const other = await sandbox.account();
-  await sandbox.faults.arm('slow-connection', { account: other.name });
-  const client = open();
-  const before = sandbox.clock.now();
-  expect(await client.ask()).toBe(EMPTY);
-  expect(sandbox.clock.now()).toBe(before);
-  expect(sandbox.faults.list()).toMatchObject([{ seen: 0 }]);
-});
-
 it('closes its half before an answer', async () => {
   await using serving = await serve();
   const { sandbox, baseUrl, headers, open } = serving;

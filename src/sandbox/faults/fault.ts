@@ -8,7 +8,7 @@ import type { SandboxMachine, SandboxPlatform } from '../machines.ts';
 
 /** The layers of faults, from the client's side to the machine's. */
 export const faultLayers = {
-  tls: 'The TLS handshake of a connection, before any request: at the address of the whole sandbox, for no `provider`, `account`, `route`, `instance` or `volume`. In process, each request begins with one.',
+  tls: 'The TLS handshake of a connection, before any request: at the address of the whole sandbox, for no `provider`, `route`, `instance` or `volume`. In process, each request begins with one.',
   connection: 'The connection between the client and the server.',
   answer: 'The content of the server’s answer. The request itself is carried out.',
   status: 'The server answers another status, mostly without carrying out the request.',
@@ -91,8 +91,6 @@ export interface TlsFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
 
 export interface PlatformFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'platform';
-  /** Whether it affects all accounts, because they share what it strikes. Then it takes no `account`. */
-  isShared?: true;
   on: readonly Method[];
   fault(strike: Strike<z.infer<S>>, method: Method): CallFault;
 }

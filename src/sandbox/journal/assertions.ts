@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { MARKETPLACE } from '../ownership.ts';
+import { MARKETPLACE } from '../options.ts';
 import type { JournalEntry } from './entry.ts';
 import { isMatch, type JournalFilter, journalFilterSchema } from './filter.ts';
 
@@ -8,7 +8,7 @@ const seconds = z.number().positive();
 
 /**
  * An assertion about a client's requests. `where` selects the requests; the default is all. What the marketplace sends
- * for a client counts only if `where` has its account, `marketplace`.
+ * counts only if `where` has its account, `marketplace`.
  */
 export const assertionSchema = z
   .discriminatedUnion('assert', [
@@ -109,8 +109,8 @@ export function breachesOf(assertion: ParsedAssertion, all: readonly JournalEntr
 }
 
 /** The marketplace is not the client under test, unless its account is asked for. */
-export function isOfClient({ also_of: alsoOf = [] }: JournalEntry, account: string | undefined): boolean {
-  return account === MARKETPLACE || !alsoOf.includes(MARKETPLACE);
+export function isOfClient(entry: JournalEntry, account: string | undefined): boolean {
+  return account === MARKETPLACE || entry.account !== MARKETPLACE;
 }
 
 /** Operations that read, create and delete one instance, volume or deployment. */

@@ -19,12 +19,7 @@ export const journalEntrySchema = z
     at: z.iso.datetime(),
     provider: z.string().meta({ description: 'The name of a provider, or `marketplace`.' }),
     account: z.string().optional().meta({
-      description:
-        'The account of the credential. For a request that the marketplace sent: that of the user of the deployment or the volume.',
-    }),
-    also_of: z.array(z.string()).optional().meta({
-      description:
-        'Other accounts by which a filter finds it. Only for requests that the marketplace sent: that of the team’s owner, and `marketplace`.',
+      description: 'The account of the key or token; `marketplace` for a request that the marketplace sent.',
     }),
     method: z.string(),
     path: z.string().meta({ description: 'With the query, without the prefix of the provider.' }),

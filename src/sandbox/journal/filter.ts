@@ -1,6 +1,5 @@
 import { z } from '@hono/zod-openapi';
 import { toProviderName } from '../options.ts';
-import { isOf } from '../ownership.ts';
 import type { JournalEntry } from './entry.ts';
 
 /** Selects entries of the journal. An absent field matches any entry. */
@@ -11,9 +10,7 @@ export const journalFilterSchema = z
       .optional()
       .transform((name) => name && toProviderName(name))
       .meta({ type: 'string', description: 'Such as `provider-a` or `a`, or `marketplace`.' }),
-    account: z.string().optional().meta({
-      description: 'Also finds what the marketplace sent for a user of this account or of its team.',
-    }),
+    account: z.string().optional(),
     method: z
       .string()
       .optional()
@@ -50,7 +47,7 @@ export function isMatch(entry: JournalEntry, filter: JournalFilter): boolean {
   return (
     entry.number > since &&
     isEqual(provider, entry.provider) &&
-    (account === undefined || isOf(account, { ...entry, alsoOf: entry.also_of })) &&
+    isEqual(account, entry.account) &&
     isEqual(method, entry.method) &&
     isEqual(operation, entry.operation) &&
     (isEqual(resource, entry.resource) || isOneOf(resource, entry.made)) &&

@@ -40,9 +40,9 @@ export class Journal {
 
   /** The layer outside all faults. It records the answer that the caller gets. */
   readonly layer: Layer = async (exchange, next) => {
-    const { request, connection: _connection, ...of } = exchange;
+    const { request } = exchange;
     const now = this.#now;
-    const recording = new Recording(++this.#count, now(), of, request, this.#reading);
+    const recording = new Recording(++this.#count, now(), exchange, request, this.#reading);
     this.#entries.push(recording);
     if (this.#entries.length > 2 * MAX_ENTRIES) this.#dropped += this.#entries.splice(0, MAX_ENTRIES).length;
     try {
@@ -86,11 +86,9 @@ export class Journal {
     return this.#dropped + Math.max(0, this.#entries.length - MAX_ENTRIES);
   }
 
-  /** Clears all entries and their count, or the entries of an account. */
-  clear({ account }: { account?: string | undefined } = {}): void {
-    const { entries, ...counts } = this.save();
-    const others = entries.filter((recording) => account !== undefined && !recording.isOf(account));
-    this.load({ ...(account === undefined ? { count: 0, dropped: 0 } : counts), entries: others });
+  /** Clears all entries and their count. */
+  clear(): void {
+    this.load({ count: 0, dropped: 0, entries: [] });
   }
 
   save(): SavedJournal {

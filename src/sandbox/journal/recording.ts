@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { nextTurn } from '../../ports/clock.ts';
 import { operationOf } from '../operations.ts';
-import { isOf, type Ownership } from '../ownership.ts';
+import type { Exchange } from '../provider.ts';
 import { type JournalEntry, type KeptHeaders, toBody } from './entry.ts';
 import { Recent } from './recent.ts';
 import { bodyOfWhole } from './whole-answer.ts';
@@ -12,8 +12,7 @@ interface Body {
 }
 
 /** What many exchanges have in common. */
-interface Kind extends Ownership {
-  provider: string;
+interface Kind extends Pick<Exchange, 'provider' | 'account'> {
   method: string;
   path: string;
 }
@@ -44,14 +43,19 @@ export class Recording {
   constructor(
     number: number,
     at: number,
-    of: Ownership & { provider: string },
+    of: Pick<Exchange, 'provider' | 'account'>,
     request: Request,
     reading: Reading,
   ) {
     const { pathname, search } = new URL(request.url);
     this.number = number;
     this.#at = at;
-    this.#kind = reading.kind({ ...of, method: request.method, path: pathname + search });
+    this.#kind = reading.kind({
+      provider: of.provider,
+      account: of.account,
+      method: request.method,
+      path: pathname + search,
+    });
     this.#headers = reading.headers.of('request', request.headers);
     this.#body = reading.start(request);
   }
@@ -80,12 +84,8 @@ export class Recording {
     this.#faults = [...(this.#faults ?? []), fault];
   }
 
-  isOf(account: string): boolean {
-    return isOf(account, this.#kind);
-  }
-
   toEntry(): JournalEntry {
-    const { provider, account, alsoOf, method, path } = this.#kind;
+    const { provider, account, method, path } = this.#kind;
     const found = operationOf(provider, method, path);
     const body = toBody(this.#answerBody?.text);
     const requestBody = toBody(this.#body?.text);
@@ -98,7 +98,6 @@ export class Recording {
       at: new Date(this.#at).toISOString(),
       provider,
       ...(account !== undefined && { account }),
-      ...(alsoOf !== undefined && { also_of: [...alsoOf] }),
       method,
       path,
       ...(found && { operation: found.operation.id }),
@@ -165,8 +164,8 @@ export class Reading {
   }
 
   kind(kind: Kind): Kind {
-    const { provider, account, alsoOf, method, path } = kind;
-    return this.#kinds.get(JSON.stringify([provider, account, alsoOf, method, path]), () => kind);
+    const { provider, account, method, path } = kind;
+    return this.#kinds.get(JSON.stringify([provider, account, method, path]), () => kind);
   }
 
   served(status: number, body: Body | undefined): Served {

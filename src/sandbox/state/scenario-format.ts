@@ -106,23 +106,23 @@ const stepSchema = z.discriminatedUnion('do', [
 ]);
 export type ScenarioStep = z.infer<typeof stepSchema>;
 
+/** Options of a sandbox. */
+export const sandboxSchema = z.strictObject({
+  seed: z.union([z.int(), z.string()]).optional(),
+  providers: z.array(z.string()).min(1).optional(),
+  clock: z.enum(['virtual', 'real']).optional(),
+  marketplace: z.boolean().optional(),
+  capacity: z.enum(['unlimited', 'catalog']).optional(),
+});
+
 /** A scenario file: the sandbox's options, and the steps before a test begins. */
 export const scenarioSchema = z
   .strictObject({
     name: nameSchema,
     description: z.string().optional(),
-    sandbox: z
-      .strictObject({
-        seed: z.union([z.int(), z.string()]).optional(),
-        providers: z.array(z.string()).min(1).optional(),
-        clock: z.enum(['virtual', 'real']).optional(),
-        marketplace: z.boolean().optional(),
-        capacity: z.enum(['unlimited', 'catalog']).optional(),
-      })
-      .optional()
-      .meta({
-        description: 'How `berth sandbox --scenario` starts the sandbox. Ignored by a running sandbox.',
-      }),
+    sandbox: sandboxSchema.optional().meta({
+      description: 'How `berth sandbox --scenario` starts the sandbox. Ignored by a running sandbox.',
+    }),
     steps: z.array(stepSchema).optional(),
   })
   .meta({ id: 'Scenario' });

@@ -20,11 +20,11 @@ it('finishes a transition at once, after polls, or on request', async () => {
   expect((await read(polled.id)).body.status).toBe('ONLINE');
 });
 
-it('finishes a transition at once, or after a time, for a provider, an account, a phase or an instance', async () => {
+it('finishes a transition at once, or after a time, for a provider, a phase or an instance', async () => {
   await using sandbox = await startBench();
-  const { account, ask, order, pass, read } = await benchOf(sandbox);
+  const { ask, order, pass, read } = await benchOf(sandbox);
   const statusOf = async (id: string) => (await read(id)).body.status;
-  sandbox.transitions.set({ mode: 'immediate', account });
+  sandbox.transitions.set({ mode: 'immediate' });
   const { id } = (await order('at-once')).body;
   await pass(0);
   expect(await statusOf(id)).toBe('ONLINE');
@@ -101,7 +101,7 @@ it('grows a volume after a time, and takes the times of each transition from the
   await using sandbox = await startBench({
     timing: { 'volumes.create': '40s', 'volumes.destroy': 0 },
   });
-  const { ask, pass, account } = await benchOf(sandbox, 'e');
+  const { ask, pass } = await benchOf(sandbox, 'e');
   const order = { name: 'data', size_gb: 20, region: 'eu-frankfurt' };
   const { id } = (await ask('POST', '/volumes', order)).body;
   const shown = async () => (await ask('GET', `/volumes/${id}`)).body;
@@ -109,7 +109,7 @@ it('grows a volume after a time, and takes the times of each transition from the
   expect((await shown()).status).toBe('CREATING');
   await pass(3);
   expect((await shown()).status).toBe('AVAILABLE');
-  sandbox.transitions.set({ mode: 'timed', ms: 50_000, phase: 'volumes.resize', account });
+  sandbox.transitions.set({ mode: 'timed', ms: 50_000, phase: 'volumes.resize' });
   await ask('POST', `/x/volumes/${id}/resize`, { size_gb: 40 });
   await pass(48);
   expect(await shown()).toMatchObject({ size_gb: 20 });

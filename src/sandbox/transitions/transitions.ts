@@ -3,10 +3,9 @@ import { invalidRequest } from '../../contract/errors.ts';
 import type { Carry } from '../../platform-model/platform.ts';
 import { resourceOf } from '../faults/arming.ts';
 import { type FaultClock, NEVER_MS } from '../faults/fault.ts';
-import type { FaultTarget } from '../faults/faults.ts';
-import { isOf, type Ownership } from '../ownership.ts';
+import type { FaultTarget } from '../faults/layers/targets.ts';
 import { phaseOf, phases, volumePhaseOf } from '../phases.ts';
-import type { Layer, Owner } from '../provider.ts';
+import type { Layer } from '../provider.ts';
 import { parseSetting, withFullName } from '../settings.ts';
 import { endAt, partsUnderWay, type Transition } from './under-way.ts';
 
@@ -15,7 +14,6 @@ const scope = {
   provider: z.string().optional().meta({ description: 'Default: every provider.' }),
   instance: z.string().optional().meta({ description: 'Only this instance, and no volume.' }),
   volume: z.string().optional().meta({ description: 'Only this volume, and no instance.' }),
-  account: z.string().optional().meta({ description: 'Only the instances and volumes of this account.' }),
 };
 
 /** How transitions of machines and volumes proceed. The last setting wins. */
@@ -39,7 +37,7 @@ export const transitionSchema = z.discriminatedUnion('mode', [
 export type TransitionSetting = z.infer<typeof transitionSchema>;
 
 /** A transition that waits for polls, or for `finish`. */
-interface Held extends Ownership, Transition {
+interface Held extends Transition {
   provider: string;
   /** The id of its instance. Undefined for a volume. */
   instance: string | undefined;
@@ -69,18 +67,12 @@ export class Transitions {
     this.#deps = deps;
   }
 
-  /** Adds a setting, for transitions that begin from now on. Returns it as {@link unset} takes it. @throws {ApiError} */
-  set(setting: TransitionSetting): TransitionSetting {
+  /** Adds a setting, for transitions that begin from now on. @throws {ApiError} */
+  set(setting: TransitionSetting): void {
     const { providers } = this.#deps;
     const set = withFullName(parseSetting(transitionSchema, setting), [...providers.keys()]);
     assertCanMatch(set);
     this.#settings.unshift(set);
-    return set;
-  }
-
-  /** Removes a setting that {@link set} returned. Held transitions stay held. */
-  unset(set: TransitionSetting): void {
-    this.#settings = this.#settings.filter((each) => each !== set);
   }
 
   get settings(): readonly TransitionSetting[] {
@@ -99,30 +91,21 @@ export class Transitions {
     );
   }
 
-  /** Ends held transitions: of one instance or volume, of an account, or all. Returns their number. */
-  finish({
-    instance,
-    volume,
-    account,
-  }: {
-    instance?: string | undefined;
-    volume?: string | undefined;
-    account?: string | undefined;
-  } = {}): number {
+  /** Ends held transitions: of one instance or volume, or all. Returns their number. */
+  finish({ instance, volume }: { instance?: string | undefined; volume?: string | undefined } = {}): number {
     const meant = [...this.#held].filter(
       ([, held]) =>
         (instance === undefined || held.instance === instance) &&
-        (volume === undefined || held.volume === volume) &&
-        (account === undefined || isOf(account, held)),
+        (volume === undefined || held.volume === volume),
     );
     for (const [key, held] of meant) this.#end(key, held);
     return meant.length;
   }
 
-  /** Restores the usual durations, and ends held transitions: of an account, or all. */
-  clear({ account }: { account?: string } = {}): void {
-    this.#settings = this.#settings.filter((each) => account !== undefined && each.account !== account);
-    this.finish({ account });
+  /** Restores the usual durations, and ends held transitions. */
+  clear(): void {
+    this.#settings = [];
+    this.finish();
   }
 
   save(): SavedTransitions {
@@ -164,14 +147,14 @@ export class Transitions {
       const target = this.#deps.providers.get(provider);
       if (phase === undefined || ref === undefined || target === undefined || this.#isIdle())
         return own(method, ref, call);
-      const owner = await target.ownerOf(ref);
+      const resource = await target.resourceOf(ref);
       const underWay = () => partsUnderWay(target.platform, { ref, phase }, this.#deps.clock.now());
       return own(method, ref, () => {
         const before = underWay();
         const first = call();
         const parts = underWay().filter((part) => !before.includes(part));
         const hasBegun = parts.length > 0;
-        return hasBegun && this.#decide(provider, { ref, phase, parts }, owner) ? call() : first;
+        return hasBegun && this.#decide(provider, { ref, phase, parts }, resource?.id) ? call() : first;
       });
     };
   }
@@ -181,9 +164,8 @@ export class Transitions {
   }
 
   /** Decides the end of a transition that has begun. Returns false if it takes its usual time. */
-  #decide(provider: string, transition: Transition, owner: Owner | undefined): boolean {
+  #decide(provider: string, transition: Transition, id: string | undefined): boolean {
     const { phase, ref, parts } = transition;
-    const { id, status: _status, ...ownership } = owner ?? {};
     const key = `${provider}/${ref}/${parts.join()}`;
     this.#held.delete(key);
     const isOfVolume = volumePhaseOf(phase) !== undefined;
@@ -193,14 +175,13 @@ export class Transitions {
         (each.phase ?? phase) === phase &&
         (each.provider ?? provider) === provider &&
         (each.instance ?? instance) === instance &&
-        (each.volume ?? volume) === volume &&
-        (each.account === undefined || isOf(each.account, ownership)),
+        (each.volume ?? volume) === volume,
     );
     if (setting === undefined || setting.mode === 'usual') return false;
     if (setting.mode === 'immediate') return this.#endIn(0, provider, transition);
     if (setting.mode === 'timed') return this.#endIn(setting.ms, provider, transition);
     const pollsLeft = setting.mode === 'polls' ? setting.polls : null;
-    this.#held.set(key, { ...transition, ...ownership, provider, instance, volume, pollsLeft });
+    this.#held.set(key, { ...transition, provider, instance, volume, pollsLeft });
     return this.#endIn(NEVER_MS, provider, transition);
   }
 

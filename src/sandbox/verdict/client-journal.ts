@@ -1,7 +1,7 @@
 import { type Breach, breachesOf, isOfClient, lives, type ParsedAssertion } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import { isMatch } from '../journal/filter.ts';
-import { MARKETPLACE } from '../ownership.ts';
+import { MARKETPLACE } from '../options.ts';
 
 /** One second more than the contract says: timers and networks are not exact. */
 export const LONGEST_SILENCE_S = 31;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 import type { Arming } from '../faults/arming.ts';
 import { startBench } from '../faults/bench.fixture.ts';
@@ -14,6 +14,7 @@ beforeAll(async () => {
   sandbox = await startBench();
 });
 afterAll(() => sandbox.close());
+afterEach(() => sandbox.faults.clear());
 
 type Habits = Parameters<typeof runClient>[2];
 interface Armed {
@@ -30,7 +31,7 @@ const armed = (fault: FaultName, options: object): Armed => ({
 async function verdictOn(habits: Habits, faults: readonly Armed[] = [], afterS = 40): Promise<Verdict> {
   const account = await sandbox.account();
   for (const { fault, options } of faults)
-    await sandbox.faults.arm(fault, { provider: 'd', account: account.name, ...options } as never);
+    await sandbox.faults.arm(fault, { provider: 'd', ...options } as never);
   await runClient(sandbox, account, habits);
   await sandbox.clock.advance(afterS * 1_000);
   return sandbox.verdict({ account: account.name });
@@ -122,7 +123,7 @@ describe('a client that', () => {
 it('a client is not judged by a fault that has only just struck', async () => {
   const account = await sandbox.account();
   const { baseUrl, apiKey } = account.providers['provider-d'] as { baseUrl: string; apiKey: string };
-  await sandbox.faults.arm('http-503', { provider: 'd', account: account.name, retry_after_s: 60 });
+  await sandbox.faults.arm('http-503', { provider: 'd', retry_after_s: 60 });
   await sandbox.fetch(`${baseUrl}/availability`, { headers: { authorization: `Bearer ${apiKey}` } });
   const resultAfter = async (seconds: number) => {
     await sandbox.clock.advance(seconds * 1_000);
@@ -141,9 +142,8 @@ it('a client is not judged by a fault that has only just struck', async () => {
 it('a client that reads on after the 404 of a fault is not blamed', async () => {
   const account = await sandbox.account();
   const { baseUrl, apiKey } = account.providers['provider-d'] as { baseUrl: string; apiKey: string };
-  const of = { provider: 'd', account: account.name };
   const headers = { authorization: `Bearer ${apiKey}` };
-  await sandbox.faults.arm('false-404', { ...of, route: POLL, times: 3 });
+  await sandbox.faults.arm('false-404', { provider: 'd', route: POLL, times: 3 });
   for (let count = 0; count < 3; count++) {
     await sandbox.fetch(`${baseUrl}/instances/inst-1?region=us-phoenix`, { headers });
     await sandbox.clock.advance(20_000);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startBench } from '../faults/bench.fixture.ts';
 import { faultCatalog } from '../faults/catalog/catalog.ts';
 import type { HttpFault } from '../faults/fault.ts';
@@ -11,6 +11,7 @@ beforeAll(async () => {
   sandbox = await startBench();
 });
 afterAll(() => sandbox.close());
+afterEach(() => sandbox.faults.clear());
 
 /** The requests of the client that a fault can strike. */
 const routes = ['GET /availability', 'POST /instances', 'GET /instances/{id}', 'DELETE /instances/{id}'];
@@ -21,8 +22,7 @@ describe.each(requestFaults)('a good client survives %s', (fault) => {
 
   it.runIf(struck.length > 0)('once at each of its requests', async () => {
     const account = await sandbox.account();
-    for (const route of struck)
-      await sandbox.faults.arm(fault, { provider: 'd', account: account.name, route } as never);
+    for (const route of struck) await sandbox.faults.arm(fault, { provider: 'd', route } as never);
     await runClient(sandbox, account);
     await sandbox.clock.advance(40_000);
     const { rules } = await sandbox.verdict({ account: account.name });

@@ -20,10 +20,7 @@ function callFault<S extends z.ZodObject = typeof none>(
   does: string,
   strikes: string,
   fault: (params: z.infer<S>, method: Method, strike: Strike<z.infer<S>>) => CallFault,
-  {
-    params = none as unknown as S,
-    ...more
-  }: Partial<Pick<PlatformFault<S>, 'params' | 'times' | 'isShared'>> = {},
+  { params = none as unknown as S, ...more }: Partial<Pick<PlatformFault<S>, 'params' | 'times'>> = {},
 ): PlatformFault<S> {
   return {
     layer: 'platform',
@@ -37,14 +34,8 @@ function callFault<S extends z.ZodObject = typeof none>(
 }
 
 /** The platform refuses an order without an effect. */
-function refusing(
-  code: FailureCode,
-  on: readonly Method[],
-  does: string,
-  strikes: string,
-  more: Pick<PlatformFault, 'isShared'> = {},
-) {
-  return callFault(on, does, strikes, () => refusal(code), more);
+function refusing(code: FailureCode, on: readonly Method[], does: string, strikes: string) {
+  return callFault(on, does, strikes, () => refusal(code));
 }
 
 function refusal(code: FailureCode): CallFault {
@@ -156,14 +147,13 @@ export const platformFaults = {
       if (LISTS.includes(method)) return 'lie-empty';
       return method === 'inventory' ? 'unknown' : refusal('auth');
     },
-    { times: 'sticky', isShared: true },
+    { times: 'sticky' },
   ),
   'platform-unauthorized': refusing(
     'auth',
     ORDERS,
     'An order is refused: unknown credential.',
     'Design: an auth failure never ends an instance.',
-    { isShared: true },
   ),
   'platform-locked': refusing(
     'conflict',

@@ -1,0 +1,80 @@
+import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import type { ArmedFaults } from '../armed-faults.ts';
+import type { ArmedFault, Occasion } from '../arming.ts';
+import type { MachineFault } from '../fault.ts';
+import type { Targets } from './targets.ts';
+
+/** Changes of machines that nobody ordered. */
+export class MachineFaults {
+  readonly #armed: ArmedFaults;
+  readonly #targets: Targets;
+  /** The changes of each provider at the last check of its machines. */
+  readonly #checked = new Map<string, number>();
+
+  constructor(armed: ArmedFaults, targets: Targets) {
+    this.#armed = armed;
+    this.#targets = targets;
+  }
+
+  /** Forgets what was checked: the armed faults have changed. */
+  forget(): void {
+    this.#checked.clear();
+  }
+
+  /**
+   * Applies due faults to machines. `poll` is a request that reads one instance or all. Without a change since the last
+   * check, only faults that count polls can strike.
+   */
+  async strike(provider: string, poll: Occasion | undefined): Promise<void> {
+    const isPoll = isPollOfMachines(poll);
+    const due = this.#armed.all.filter(
+      (armed) =>
+        armed.fault.layer === 'machine' && armed.fitsProvider(provider) && (isPoll || !armed.isCounted),
+    );
+    const target = due.length === 0 ? undefined : this.#targets.get(provider);
+    if (target === undefined) return;
+    const refs = target.platform.machines.all().map(({ spec }) => spec.ref);
+    const isChecked = this.#checked.get(provider) === target.changes;
+    this.#checked.set(provider, target.changes);
+    for (const armed of due)
+      if (!isChecked || armed.isCounted)
+        for (const ref of refs) await this.#strikeOne(armed, provider, ref, poll);
+  }
+
+  async #strikeOne(
+    armed: ArmedFault,
+    provider: string,
+    ref: OwnerRef,
+    poll: Occasion | undefined,
+  ): Promise<void> {
+    const fault = armed.fault as MachineFault;
+    const target = this.#targets.get(provider);
+    if (target === undefined) return;
+    const { machines } = target.platform;
+    const fitting = () => {
+      const [machine] = machines.of(ref);
+      return machine && fault.fits(machine) ? machine : undefined;
+    };
+    const resource = fitting() && (await target.resourceOf(ref));
+    // It may have changed meanwhile.
+    const machine = fitting();
+    if (machine === undefined) return;
+    if (fault.status !== undefined && fault.status !== resource?.status) return;
+    const occasion = { provider, resource: resource?.id };
+    if (armed.isCounted && !isPollOf(poll, occasion)) return;
+    const strike = this.#armed.strike(armed, occasion);
+    if (strike === undefined) return;
+    fault.happen(strike, { machines, machine });
+    target.wake(ref);
+  }
+}
+
+/** Whether the request reads the machine: its instance, or all instances. */
+function isPollOf(poll: Occasion | undefined, machine: Occasion): boolean {
+  return isPollOfMachines(poll) && (poll?.resource ?? machine.resource) === machine.resource;
+}
+
+function isPollOfMachines(poll: Occasion | undefined): boolean {
+  if (poll?.on === undefined || !('method' in poll.on)) return false;
+  return poll.on.method === 'GET' && /^\/instances(\/[^/]+)?$/.test(poll.on.path);
+}

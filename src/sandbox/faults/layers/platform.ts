@@ -1,0 +1,118 @@
+import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import { FaultInjector, isStep } from '../../../platform-model/call-faults.ts';
+import type { Carry, Method } from '../../../platform-model/platform.ts';
+import type { ArmedFaults } from '../armed-faults.ts';
+import type { ArmedFault } from '../arming.ts';
+import type { PlatformFault } from '../fault.ts';
+import type { MachineFaults } from './machines.ts';
+import type { Targets } from './targets.ts';
+
+/** A call that has no effect until its fault is over. */
+interface StuckCall {
+  fault: string;
+  provider: string;
+  ref: OwnerRef;
+  /** The id of its instance or volume. Absent for the remains of an earlier attempt. */
+  resource: string | undefined;
+  until: number;
+}
+
+export type SavedStuck = [key: string, stuck: StuckCall][];
+
+/** Faults of the calls of the drivers to their platforms. */
+export class PlatformFaults {
+  readonly #armed: ArmedFaults;
+  readonly #targets: Targets;
+  readonly #injectors = new Map<string, FaultInjector>();
+  /** The last call for each machine and volume, if it is stuck. By provider and ref. */
+  readonly #stuck = new Map<string, StuckCall>();
+
+  constructor(armed: ArmedFaults, targets: Targets) {
+    this.#armed = armed;
+    this.#targets = targets;
+  }
+
+  /** The calls of a provider's driver, which are also the moments at which its machines may be struck. */
+  carry(provider: string, machines: MachineFaults): Carry {
+    const injector = new FaultInjector(({ method, ref }) => {
+      if (!this.#armed.has('platform')) return 'none';
+      return this.#planned(provider, method as Method, ref);
+    }, this.#armed.clock);
+    this.#injectors.set(provider, injector);
+    return async (method, ref, call) => {
+      await machines.strike(provider, undefined);
+      const answer = await injector.carry(method, ref, call);
+      await machines.strike(provider, undefined);
+      return answer;
+    };
+  }
+
+  /** Providers whose calls are carried. */
+  get providers(): Iterable<string> {
+    return this.#injectors.keys();
+  }
+
+  /** Lets hanging calls go through. */
+  releaseAll(): void {
+    for (const injector of this.#injectors.values()) injector.release();
+  }
+
+  /** Continues the work that was stuck because of a fault. */
+  release(fault: string): void {
+    for (const [key, { fault: by, provider, ref }] of this.#stuck) {
+      if (by !== fault) continue;
+      this.#stuck.delete(key);
+      this.#targets.get(provider)?.wake(ref);
+    }
+  }
+
+  /** Lets a new fault strike work that no passing of time continues: stuck calls, and those of `held`. */
+  askAgain(armed: ArmedFault, held: readonly { provider: string; ref: OwnerRef }[]): void {
+    for (const { provider, ref } of [...this.#stuck.values(), ...held])
+      if (armed.fitsProvider(provider)) this.#targets.get(provider)?.wake(ref);
+  }
+
+  /** The resources whose work no passing of time continues before `until`. */
+  stuck(): { id: string; until: number }[] {
+    const now = this.#armed.clock.now();
+    return [...this.#stuck.values()].flatMap(({ resource, ref, until }) =>
+      until > now ? { id: resource ?? ref, until } : [],
+    );
+  }
+
+  /** Whether an armed fault makes a provider's platform list fewer machines than there are. */
+  falsifiesLists(provider: string): boolean {
+    const list = { provider, on: { call: 'list' }, resource: undefined };
+    return this.#armed.all.some((armed) => armed.fault.layer === 'platform' && armed.fits(list));
+  }
+
+  save(): SavedStuck {
+    return [...this.#stuck];
+  }
+
+  load(stuck: SavedStuck): void {
+    this.#stuck.clear();
+    for (const [key, call] of stuck) this.#stuck.set(key, call);
+  }
+
+  async #planned(provider: string, method: Method, ref: OwnerRef | undefined) {
+    const key = `${provider} ${ref}`;
+    if (isStep({ method })) this.#stuck.delete(key);
+    const on = { call: method };
+    const fitting = this.#armed.all.filter(
+      (armed) => armed.fault.layer === 'platform' && armed.fits({ provider, on, resource: armed.resource }),
+    );
+    if (fitting.length === 0) return 'none';
+    const resource = ref && (await this.#targets.get(provider)?.resourceOf(ref))?.id;
+    const occasion = { provider, on, resource };
+    for (const armed of fitting) {
+      const strike = this.#armed.strike(armed, occasion);
+      if (strike === undefined) continue;
+      const planned = (armed.fault as PlatformFault).fault(strike, method);
+      if (ref !== undefined && typeof planned === 'object' && planned.kind === 'stuck')
+        this.#stuck.set(key, { fault: armed.id, provider, ref, resource, until: strike.sureUntil });
+      return planned;
+    }
+    return 'none';
+  }
+}
