@@ -25,7 +25,6 @@ import { RestartRandom } from './restart-random.ts';
 import { accountOf, emailOf, Tenants } from './tenants.ts';
 
 const CREDIT_USD = 10_000;
-const MAX_BODY_BYTES = 1024 * 1024;
 /** A responding provider is polled, and the poll is written, within this time. */
 const POLLED_WITHIN_MS = 75_000;
 /** A limit that no test reaches. */
@@ -177,7 +176,6 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
         send: async ({ to, subject, text }) => void mails.push({ at: clock.now(), to, subject, text }),
         close: () => undefined,
       },
-      maxBodyBytes: MAX_BODY_BYTES,
       // The router reports each client's address.
       trustedProxies: 1,
     });
