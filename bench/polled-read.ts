@@ -26,9 +26,8 @@ const NOT_MODIFIED = 'Berth, 304';
 const THROUGH_HONO = 'Berth, through Hono';
 const ON_PLATFORM = 'Berth, on the platform of --platform';
 
-const UNLIMITED = { per_second: 1_000_000, burst: 1_000_000 };
 const RATE_LIMITS = {
-  rate_limits: { polls_per_instance: UNLIMITED, requests_per_account: UNLIMITED },
+  rate_limits: { enabled: false },
   log: { level: 'warn' },
 };
 

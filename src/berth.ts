@@ -16,16 +16,10 @@ export async function main(argv: readonly string[], ports: ServePorts = {}): Pro
     process.exitCode = await conformance(asked, { signals: withoutEchoes(process) });
     return;
   }
-  // The completion script contains every command.
-  const isWhole = called === 'completion';
+  const commands = commandsOf((name) => argv.includes(name), ports);
+  const suite = new Command('conformance').description('test a provider orchestrator, in whatever language');
   const program = createProgram(
-    [
-      ...(await loadCommands(
-        commandsOf((name) => isWhole || argv.includes(name), ports),
-        (name) => isWhole || name === called,
-      )),
-      await conformanceCommand(isWhole),
-    ],
+    [...(await loadCommands(commands, (name) => name === called)), suite],
     packageVersion(),
   );
   try {
@@ -38,11 +32,6 @@ export async function main(argv: readonly string[], ports: ServePorts = {}): Pro
     printFailure(error);
     process.exitCode = 1;
   }
-}
-
-async function conformanceCommand(isWhole: boolean): Promise<Command> {
-  const suite = isWhole ? (await import('../conformance/cli.ts')).suiteCommand() : new Command('conformance');
-  return suite.description('test a provider orchestrator, in whatever language');
 }
 
 /** The command that is run, or for which `help` is asked. No option of `berth` itself takes a value. */

@@ -14,7 +14,7 @@ const NEVER_S = 3_600;
 
 /** Measures `POST /api/deployments` in a team that has `live` deployments. */
 export function measureCreates(live: number, { creates = 200 } = {}): Promise<Creates> {
-  const options = { live, intervalS: [NEVER_S, NEVER_S], sliceS: NEVER_S } as const;
+  const options = { live, intervalS: [NEVER_S, NEVER_S] } as const;
   return withMarketplace(options, async ({ server, apiKey }) => {
     const { port } = server;
     const load = { port, requests: [toCreate(apiKey)], connections: 1, expectedStatus: 201 };

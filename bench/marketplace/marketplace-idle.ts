@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isPostgres } from '../../src/config/server-schema.ts';
 import { cpuMeter } from '../support/cpu.ts';
 import { writeMeter } from '../support/writes.ts';
-import { NO_SLICE_S, withMarketplace } from './measured-marketplace.ts';
+import { withMarketplace } from './measured-marketplace.ts';
 import { ofTeams } from './stored-deployments.ts';
 
 export interface IdleSync {
@@ -29,7 +29,6 @@ export function measureIdleSync(
     ...ofTeams(deployments),
     createDatabase,
     intervalS: [10, 30],
-    sliceS: NO_SLICE_S,
   } as const;
   return withMarketplace(options, async ({ server, database, polls }) => {
     const meter = await cpuMeter(database);

@@ -5,9 +5,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ServerProcess } from '../support/server-process.ts';
 import { storeDeployments, type WantedDeployments } from './stored-deployments.ts';
 
-/** Long enough that no slice is due during a measurement, unless it spans a full hour. */
-export const NO_SLICE_S = 3_600;
-
 export interface StoredMarketplace {
   /** The path of its marketplace.yaml. */
   file: string;
@@ -24,7 +21,6 @@ export interface MeasuredMarketplace extends StoredMarketplace {
 interface Options extends WantedDeployments {
   /** Interval between two polls of a deployment, in seconds. */
   intervalS: readonly [number, number];
-  sliceS: number;
   /** Creates an empty database; absent: a SQLite file. */
   createDatabase?: () => Promise<string>;
 }
@@ -49,7 +45,7 @@ export async function withMarketplace<T>(
 
 /** The same without the marketplace's server: the database, and the provider in its own process. */
 async function withStoredMarketplace<T>(
-  { intervalS, sliceS, createDatabase, ...stored }: Options,
+  { intervalS, createDatabase, ...stored }: Options,
   body: (marketplace: StoredMarketplace) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
@@ -68,7 +64,6 @@ providers:
   - { id: provider-b, base_url: '${providerUrl}', api_key_env: BENCH_KEY, allow_private: true }
 verify_ssh: false
 polling: { interval_s: [${intervalS.join(', ')}] }
-billing: { slice_s: ${sliceS} }
 team_limits: { deployments: null, volumes: null, volume_gb: null }
 rate_limits: { account_requests: 1000000000, other_requests: 1000000000 }
 log: { level: error }

@@ -102,11 +102,11 @@ function drawOptions(chance: Chance): MarketplaceOptions {
       actionMs: 180_000,
       sshWindowMs: 120_000,
     },
-    maxLosses: { share: 0.2, least: chance.pick([1, 2, 5]), windowMs: 600_000 },
+    maxLosses: { share: 0.2, least: chance.pick([1, 2, 5]) },
     spending: { ...defaultOptions.spending, balanceForMs: 60_000 },
     billing: {
       ...defaultOptions.billing,
-      sliceMs: chance.pick([10_000, 60_000, null]),
+      sliceMs: chance.pick([10_000, 60_000, 3_600_000]),
       rollUp: chance.pick([
         { afterMs: 60_000, periodMs: 120_000 },
         { afterMs: 0, periodMs: 50_000 },

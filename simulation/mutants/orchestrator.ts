@@ -84,10 +84,10 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     commands: 100,
     plant: {
       file: 'src/orchestrator/platform/validate-listing.ts',
-      anchor: 'if (missing >= LEAST_SUSPECT && missing > share * expected)',
+      anchor: 'if (missing >= LEAST_SUSPECT && missing > SUSPECT_SHARE * expected)',
       replacement:
         'if (missing === expected) return undefined;\n' +
-        '  if (missing >= LEAST_SUSPECT && missing > share * expected)',
+        '  if (missing >= LEAST_SUSPECT && missing > SUSPECT_SHARE * expected)',
     },
   },
   {

@@ -163,10 +163,5 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       description: 'serve the marketplace API on top of provider orchestrators',
       load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(isNamed),
     },
-    {
-      name: 'completion',
-      description: 'print the completion script of `berth` for bash or zsh',
-      load: async () => (await import('./completion-command.ts')).completionCommand(),
-    },
   ];
 }

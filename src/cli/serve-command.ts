@@ -31,13 +31,13 @@ function toReadyLine({ baseUrl, adminUrl, apiKey }: Serving): object {
 }
 
 function printWelcome(
-  { baseUrl, apiKey, catalogFile, hasDocs, ...admin }: Serving,
+  { baseUrl, apiKey, catalogFile, ...admin }: Serving,
   flags: Pick<ServerFlags, 'config' | 'database'>,
 ): void {
   printLine(`Berth serves ${baseUrl}`);
   printFacts([
     ['catalog', catalogFile],
-    ...(hasDocs ? [['docs', String(new URL('/docs', baseUrl))] as const] : []),
+    ['docs', String(new URL('/docs', baseUrl))],
     ...adminLines(admin, sameBerth('operators create me', flags)),
     [
       'API key',

@@ -113,8 +113,8 @@ describe('check-config', () => {
     ],
     [
       'a rate below the least of the contract',
-      'rate_limits:\n  polls_per_instance: { per_second: 0.05 }\n',
-      'berth.yaml:2:37 rate_limits.polls_per_instance.per_second: expected at least 0.1',
+      'rate_limits:\n  requests_per_account: { per_second: 0.05 }\n',
+      'berth.yaml:2:39 rate_limits.requests_per_account.per_second: expected at least 1',
     ],
     [
       'an unknown policy',

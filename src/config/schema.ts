@@ -19,19 +19,15 @@ function bucketSchema(
 
 /**
  * O: Limits: never below one poll per active instance per 10 seconds plus catalog refreshes. The lower bounds ensure
- * that. A poll counts only against its instance's bucket.
+ * that.
  */
 const rateLimitsSchema = z
   .strictObject({
     enabled: z.boolean().default(true),
-    /** GET of one instance. */
-    polls_per_instance: bucketSchema({ per_second: 10, burst: 200 }, { per_second: 0.1, burst: 2 }),
-    /** All other requests of an account. */
+    /** Requests of an account, except polls of one instance, which have a fixed limit each. */
     requests_per_account: bucketSchema({ per_second: 50, burst: 500 }, { per_second: 1, burst: 10 }),
     /** POST /instances and POST /volumes, in addition to the bucket above. */
     creates_per_account: bucketSchema({ per_second: 5, burst: 100 }, { per_second: 0.01, burst: 1 }),
-    /** Tokens from POST /auth/token. A failed login is not counted; its answer is delayed. */
-    tokens_per_account: bucketSchema({ per_second: 1, burst: 100 }, { per_second: 0.01, burst: 1 }),
   })
   .prefault({});
 
@@ -47,30 +43,18 @@ const reconcileSchema = z
     orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     /** A younger machine is not treated as an orphan. */
     orphan_grace_s: secondsSchema.default(600),
-    /** A listing in which more than this share of the expected machines is missing is not accepted. */
-    suspect_share: z.number().min(0.01).max(1).default(0.5),
     /** How long a platform must list none of the expected machines before that is accepted. */
     accept_empty_after_s: z.int().min(0).max(86_400).default(600),
     /**
-     * Maximum time after a start in which unknown ids are answered 503. It ends when each platform has given a complete
-     * listing.
+     * Limit on the instances of the platform, and of each of its hosts, that are ended within ten minutes because they
+     * were lost. Beyond it, an operator must confirm.
      */
-    restore_doubt_s: z.int().min(0).max(86_400).default(600),
-    /** Limit on the instances that are ended because the platform lost them. Beyond it, an operator must confirm. */
     max_losses: z
       .strictObject({
         /** Share of the existing instances. */
         share: z.number().min(0).max(1).default(0.2),
         /** Minimum of the limit, however few instances there are. */
         least: z.int().min(1).max(1_000_000).default(5),
-        window_s: secondsSchema.default(600),
-        /** The same limit for the instances of one host, if the platform reports hosts. */
-        per_host: z
-          .strictObject({
-            share: z.number().min(0).max(1).default(0.5),
-            least: z.int().min(1).max(1_000_000).default(3),
-          })
-          .prefault({}),
       })
       .prefault({}),
   })
@@ -175,15 +159,6 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     losses: lossesSchema,
     failed_instances: failedInstancesSchema,
     retention: retentionSchema,
-    auth: z
-      .strictObject({
-        token_ttl_s: z
-          .int()
-          .min(60)
-          .max(30 * 24 * 3600)
-          .default(3600),
-      })
-      .prefault({}),
     log: logSchema,
   });
   return file

@@ -30,8 +30,6 @@ export function serverSchema(port: number) {
      * Number of proxies before this server, each of which appends to X-Forwarded-For. With 0, the header is not read.
      */
     trusted_proxies: z.int().min(0).max(16).default(0),
-    /** Whether /docs shows the API in a browser. /openapi.json is always served. */
-    docs: z.boolean().default(true),
     /** Listener of /metrics and the operator's API. Clients of the API must not reach it. It never uses TLS. */
     admin: z
       .strictObject({
@@ -81,17 +79,6 @@ function isUnambiguous(url: string): boolean {
 
 export const limitsSchema = z
   .strictObject({
-    /**
-     * A larger request body is answered 413. All bodies of open requests together have at most 16 times this size, or
-     * 4 MiB if that is more. A key may have as much of it as is free; beyond that its bodies are answered 503.
-     */
-    max_body_bytes: z
-      .int()
-      .min(1024)
-      .max(64 * 1024 * 1024)
-      .default(1024 * 1024),
-    /** A request that is incomplete by then is answered 408. */
-    request_timeout_s: secondsSchema.default(30),
     /**
      * Maximum connections of one address; 0 for no limit. Loopback and proxies have none. The minimum still allows a
      * client to poll 2,500 instances every 10 s, with a new connection of one second for each poll.

@@ -93,7 +93,7 @@ const scenes: Record<string, Scene> = {
     after: async (reader, command, printed) => {
       if (command.startsWith('cat > provider-d.yaml')) reader.append('provider-d.yaml', PLATFORM);
       if (command.startsWith('cat > marketplace.yaml'))
-        reader.append('marketplace.yaml', 'polling: { interval_s: [1, 1], catalog_s: 1 }\n');
+        reader.append('marketplace.yaml', 'polling: { interval_s: [1, 1] }\n');
       const [key] = /berth(?:op)?_\w+/.exec(printed) ?? [];
       if (key !== undefined) reader.know(command.includes('serve') ? 'PROVIDER_D_KEY' : 'KEY', key);
       const [, team] = /"slug":"([^"]+)"/.exec(printed) ?? [];

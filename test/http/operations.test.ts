@@ -245,17 +245,6 @@ describe('the description of the API', () => {
     expect(page).toContain('/openapi.json');
   });
 
-  it('is at /openapi.json alone where /docs is switched off', async () => {
-    await using plain = await startTestOrchestrator({ docs: false });
-    for (const path of ['/docs', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js']) {
-      const response = await plain.fetch(path);
-      expect([path, response.status]).toEqual([path, 404]);
-      expect(await response.text()).toContain('the API is described at /openapi.json');
-    }
-    expect((await plain.fetch('/openapi.json')).status).toBe(200);
-    expect(await (await plain.fetch('/')).json()).not.toHaveProperty('docs');
-  });
-
   it('is outside of /v1, as is all that is not the contract', async () => {
     for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs']) {
       expect((await get(path)).status).toBe(200);

@@ -218,23 +218,22 @@ describe('logins that fail', () => {
 describe('tokens that are bought', () => {
   const limited = async (): Promise<void> => {
     await orchestrator[Symbol.asyncDispose]();
-    await start({ rateLimits: { enabled: true, tokens_per_account: { per_second: 0.5, burst: 3 } } });
+    await start({ rateLimits: { enabled: true } });
   };
 
   it('faster than the limit are 429 with Retry-After, for that account alone; failures count for none', async () => {
     await limited();
     const other = await orchestrator.addAccount('other');
-    for (let count = 0; count < 3; count++) {
-      expect((await buy({ api_key: 'berth_wrong' })).status).toBe(401);
+    for (let count = 0; count < 3; count++) expect((await buy({ api_key: 'berth_wrong' })).status).toBe(401);
+    for (let count = 0; count < 100; count++)
       expect((await buy({ api_key: orchestrator.key })).status).toBe(200);
-    }
     const refused = await buy({ api_key: orchestrator.key });
     expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([
-      ...[429, 'too_many_requests', '2'],
+      ...[429, 'too_many_requests', '1'],
     ]);
     expect((await buy({ api_key: other })).status).toBe(200);
     expect((await list(orchestrator.key)).status).toBe(200);
-    await clock.advance(2 * SECONDS);
+    await clock.advance(SECONDS);
     expect((await buy({ api_key: orchestrator.key })).status).toBe(200);
   });
 

@@ -62,10 +62,7 @@ describe('a proof of absence', () => {
 
 describe('losses', () => {
   const cap = (least: number) => ({
-    reconcile: {
-      suspect_share: 1,
-      max_losses: { share: 0, least, window_s: 600, per_host: { share: 1, least: 1000 } },
-    },
+    reconcile: { max_losses: { share: 0, least } },
   });
   const held = /has reached the cap on lost instances/;
 

@@ -285,7 +285,7 @@ describe('in a database that was restored from a backup', () => {
     const failed = (machine: ObservedMachine) => ({ ...machine, power: 'failed' as const });
     await using restored = await restore({
       probe: unreachable,
-      reconcile: { max_losses: { share: 0, least: 1, window_s: 3600, per_host: { share: 1, least: 1000 } } },
+      reconcile: { max_losses: { share: 0, least: 1 } },
       wrapDriver: (driver) => withMachines(driver, failed),
     });
     const statuses = () => Promise.all(ids.map((id) => restored.read(`/instances/${id}`)));

@@ -84,7 +84,6 @@ export async function recordMarketplace(
     log: silentLog,
     options: defaultOptions,
     gpuTypes,
-    maxBodyBytes: 1_048_576,
     trustedProxies: 0,
     rateLimits: defaultRateLimits,
     providers: [

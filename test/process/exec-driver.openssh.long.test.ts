@@ -118,7 +118,7 @@ describe.concurrent('a driver in Python behind berth serve', () => {
   );
 
   it('may die, babble and hang: what is sold stays as it is, and each is a sentence in the log [exec-chaos]', async () => {
-    using site = newSite({ driver: ', timeout_s: 1, stop_timeout_s: 1' });
+    using site = newSite({ driver: ', timeout_s: 1' });
     await using berth = await serve(site);
     const client = createClient(berth.baseUrl, berth.apiKey);
     const create = async (): Promise<string> => {

@@ -27,8 +27,8 @@ function writeConfig(providerUrl: string): string {
 log: { level: warn }
 providers:
 - { id: provider-d, base_url: "${providerUrl}", api_key_env: KEY_D, allow_private: true }
-polling: { interval_s: [1, 1], catalog_s: 1 }
-billing: { minimum_runtime_minutes: 0, slice_s: 1 }
+polling: { interval_s: [1, 1] }
+billing: { minimum_runtime_minutes: 0 }
 rate_limits: { account_requests: 1000000, other_requests: 1000000 }
 `,
   );

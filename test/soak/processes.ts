@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileOf, type Program } from '../support/processes/built-programs.ts';
 import { BerthProcess } from '../support/processes/process.ts';
 
 /** A `berth` over many lives, with one log for all of them. */
@@ -8,12 +9,20 @@ export class Lives {
   readonly #args: () => readonly string[];
   readonly #log: string;
   readonly #env: Record<string, string>;
+  readonly #program: Program;
   #process: BerthProcess | undefined;
 
-  constructor(name: string, folder: string, args: () => readonly string[], env: Record<string, string>) {
+  constructor(
+    name: string,
+    folder: string,
+    args: () => readonly string[],
+    env: Record<string, string>,
+    program: Program = 'main',
+  ) {
     this.name = name;
     this.#args = args;
     this.#env = env;
+    this.#program = program;
     this.#log = join(folder, `${name}.log`);
   }
 
@@ -23,7 +32,7 @@ export class Lives {
 
   /** Starts it; what it prints when it is ready. */
   async start(): Promise<Record<string, string>> {
-    const started = new BerthProcess(this.#args(), { env: this.#env });
+    const started = new BerthProcess(this.#args(), { env: this.#env, entry: fileOf(this.#program) });
     this.#process = started;
     void started.ended.then(({ stderr, code, signal }) =>
       appendFileSync(this.#log, `${stderr}{"msg":"ended","code":${code},"signal":"${signal}"}\n`),

@@ -14,17 +14,22 @@ import { Lives } from './processes.ts';
 /** Short, so that a run of some minutes sees what is given up. Seconds. */
 export const TIMES = { actionS: 45, lifecycleWaitS: 5, findCreateS: 30, blinkS: 20 };
 
-const CONFIG = `polling:
-  interval_s: [10, 20]
-  blink_s: ${TIMES.blinkS}
-  sweep_s: 20
-  catalog_s: 10
-  find_create_s: ${TIMES.findCreateS}
-  action_s: ${TIMES.actionS}
-  lifecycle_wait_s: ${TIMES.lifecycleWaitS}
-billing: { slice_s: 10, minimum_runtime_minutes: 0 }
+const CONFIG = `polling: { interval_s: [10, 20] }
+billing: { minimum_runtime_minutes: 0 }
 log: { level: info }
 `;
+
+const OPTIONS = JSON.stringify({
+  lifecycleWaitMs: 1_000 * TIMES.lifecycleWaitS,
+  polling: {
+    blinkMs: 1_000 * TIMES.blinkS,
+    sweepMs: 20_000,
+    catalogMs: 10_000,
+    findCreateMs: 1_000 * TIMES.findCreateS,
+    actionMs: 1_000 * TIMES.actionS,
+  },
+  billing: { sliceMs: 10_000 },
+});
 
 export interface Team {
   id: string;
@@ -38,7 +43,7 @@ export class Server extends Lives {
 
   constructor(name: string, folder: string, config: string) {
     const args = ['marketplace', '--json', '--port', '0', '--config', config];
-    super(name, folder, () => args, MARKETPLACE_ENV);
+    super(name, folder, () => args, { ...MARKETPLACE_ENV, BERTH_TEST_OPTIONS: OPTIONS }, 'hasty-marketplace');
   }
 
   override async start(): Promise<Record<string, string>> {

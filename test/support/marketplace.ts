@@ -54,7 +54,6 @@ export interface TestMarketplaceOptions {
   rateLimits?: Partial<RateLimitOptions>;
   trustedProxies?: number;
   corsOrigins?: readonly string[];
-  maxBodyBytes?: number;
   mailer?: Mailer;
   log?: Log;
   /** Another store than a SQLite file of its own; it is the caller's to close. */
@@ -133,7 +132,6 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
       }),
     ),
     mailer: options.mailer ?? collectInto(sent),
-    maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
     trustedProxies: options.trustedProxies ?? 0,
     corsOrigins: options.corsOrigins ?? [],
     operatorHosts: options.hasOperators ? (options.adminHosts ?? []) : undefined,

@@ -49,8 +49,6 @@ export interface TestOptions {
   retention?: Config['retention'];
   failedInstances?: Config['failed_instances'];
   losses?: Partial<Config['losses']>;
-  /** Whether /docs is served. */
-  docs?: boolean;
   /** `server.admin.hosts` */
   adminHosts?: string[];
   catalog?: Catalog;
@@ -248,7 +246,6 @@ function testConfig({
   reconcile,
   rateLimits,
   trustedProxies = 0,
-  docs = true,
   adminHosts = [],
   quotas,
   retention,
@@ -266,7 +263,6 @@ function testConfig({
     server: {
       ...config.server,
       trusted_proxies: trustedProxies,
-      docs,
       admin: { ...config.server.admin, hosts: adminHosts },
     },
     platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],

@@ -10,7 +10,6 @@ const PROGRAMS: Readonly<Record<string, { asks: readonly string[]; package: stri
   openssh: { asks: ['ssh', '-V'], package: 'openssh-client, openssh-server' },
   openssl: { asks: ['openssl', 'version'], package: 'openssl' },
   python: { asks: ['python3', '--version'], package: 'python3' },
-  zsh: { asks: ['zsh', '--version'], package: 'zsh' },
 };
 
 /** Those words: a file whose name has one belongs to the integration tests. */

@@ -1,6 +1,7 @@
 import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
+import { LOSS_WINDOW_MS } from '../../../src/marketplace/providers/loss-cap.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { MarketScenario } from '../scenario.ts';
@@ -25,8 +26,8 @@ export function lossesAreCapped(
   world: { scenario: MarketScenario; scheduler: Scheduler; clockErrorMs: number },
   providerId: string,
 ): void {
-  const { share, least, windowMs } = world.scenario.options.maxLosses;
-  const since = world.scheduler.now - windowMs + 2 * world.clockErrorMs;
+  const { share, least } = world.scenario.options.maxLosses;
+  const since = world.scheduler.now - LOSS_WINDOW_MS + 2 * world.clockErrorMs;
   const lost = known.wrongLosses.filter((loss) => loss.providerId === providerId && loss.at > since);
   const cap = Math.max(least, Math.floor(share * knownSince(known, providerId, since)));
   hold(

@@ -8,8 +8,6 @@ import type { CheckedWorld } from './inspector.ts';
 /** A poll is due every 30 s; the rest is for a slow call. */
 const POLLED_WITHIN_MS = 35_000;
 
-const HOUR_MS = 3_600_000;
-
 /** A round of the roll-up is due every 60 s, and another process may have to take over its lease. */
 const ROLLED_UP_WITHIN_MS = 400_000;
 
@@ -149,7 +147,7 @@ export async function mailsAreSent({ inspector, database }: CheckedWorld): Promi
 
 /** I24: usage is posted to the balances in time. */
 export async function billsAreFresh({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
-  const latest = scheduler.now - (scenario.options.billing.sliceMs ?? HOUR_MS) - 3 * POLLED_WITHIN_MS;
+  const latest = scheduler.now - scenario.options.billing.sliceMs - 3 * POLLED_WITHIN_MS;
   const open = await database.store.read.ledger.openSegments({ limit: 10_000 });
   for (const { subjectId, postedUntil, startedAt } of open)
     hold(
@@ -163,7 +161,7 @@ export async function billsAreFresh({ database, scheduler, scenario }: CheckedWo
 /** I24: slices whose day is long over are rolled up. */
 export async function slicesAreRolledUp({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
   const { afterMs, periodMs } = scenario.options.billing.rollUp;
-  const latest = scheduler.now - (afterMs ?? Number.POSITIVE_INFINITY) - periodMs - ROLLED_UP_WITHIN_MS;
+  const latest = scheduler.now - afterMs - periodMs - ROLLED_UP_WITHIN_MS;
   const until = Math.floor(latest / periodMs) * periodMs;
   const [left] = await database.store.read.ledger.toRollUp({ until, periodMs, limit: 1 });
   hold('I24', left === undefined, () => `${left?.segmentId} has a slice of ${left?.sliceEnd} still`);

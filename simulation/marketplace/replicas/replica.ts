@@ -76,7 +76,6 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
       log: this.log(process),
       options: scenario.options,
       gpuTypes,
-      maxBodyBytes: 1_048_576,
       trustedProxies: 0,
       rateLimits: {
         ...defaultRateLimits,

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { toLossCap } from '../../compose/marketplace/options.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
 import { countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
 import { printLine } from '../../runtime/print.ts';
@@ -51,7 +50,7 @@ async function readLosses({ store: { read }, clock, config }: CommandDeps) {
   const counts: LossCount[] = [];
   const held: LossRecord[] = [];
   for (const providerId of await read.losses.providers()) {
-    counts.push(await countLosses(read, providerId, toLossCap(config.polling), clock.now()));
+    counts.push(await countLosses(read, providerId, config.polling.max_losses, clock.now()));
     held.push(...(await read.losses.held(providerId)));
   }
   return { counts, held };

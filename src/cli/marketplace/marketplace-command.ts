@@ -138,13 +138,13 @@ function toReadyLine({ baseUrl, adminUrl, providers }: ServingMarketplace): obje
 }
 
 function printWelcome(
-  { baseUrl, providers, hasDocs, ...admin }: ServingMarketplace,
+  { baseUrl, providers, ...admin }: ServingMarketplace,
   flags: Pick<ServerFlags, 'config' | 'database'>,
 ): void {
   printLine(`Berth's marketplace serves ${baseUrl}`);
   printFacts([
     ['providers', providers.join(', ')],
-    ...(hasDocs ? [['docs', String(new URL('/docs', baseUrl))] as const] : []),
+    ['docs', String(new URL('/docs', baseUrl))],
     ...adminLines(admin, sameMarketplace('operators create me', flags)),
   ]);
   printLine('');

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { toLossCap } from '../../compose/marketplace/options.ts';
 import { counted } from '../../contract/counted.ts';
 import {
   type KnownProviders,
@@ -54,7 +53,7 @@ export function readProviders(
 ): Promise<ProviderRow[]> {
   return listProviders(store.read, {
     known,
-    maxLosses: toLossCap(config.polling),
+    maxLosses: config.polling.max_losses,
     now: clock.now(),
   });
 }

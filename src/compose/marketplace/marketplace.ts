@@ -48,12 +48,9 @@ export interface MarketplaceDeps {
   gpuTypes: GpuTypes;
   /** If null, mails are only stored. */
   mailer: Mailer | null;
-  maxBodyBytes: number;
   trustedProxies: number;
   /** Origins of web pages that may call the API; default: none. */
   corsOrigins?: readonly string[];
-  /** Whether /docs is served; default: yes. */
-  hasDocs?: boolean;
   /** Host names of the operators' API and pages on the admin listener. If undefined, the listener has neither. */
   operatorHosts?: readonly string[] | undefined;
   nextId?: () => string;
@@ -97,7 +94,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const log = withOneStoreAlarm(parts.log);
   const writes = new WriteHealth({ clock, log: parts.log, prove: () => parts.store.proveWrites() });
   const store = withWriteHealth(parts.store, writes);
-  const { gpuTypes, maxBodyBytes, trustedProxies, tracing, nextId = requestIds(random) } = parts;
+  const { gpuTypes, trustedProxies, tracing, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
   const providers = createProviders({
     providers: parts.providers,
@@ -156,7 +153,6 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     certificates,
     maxLosses: options.maxLosses,
     metrics,
-    maxBodyBytes,
     trustedProxies,
     nextId,
   };
@@ -175,12 +171,11 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
       authenticator,
       rateLimits,
       metrics,
-      maxBodyBytes,
       trustedProxies,
       corsOrigins: parts.corsOrigins ?? [],
       tracing,
     },
-    { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
+    { nextId, findProblem },
   );
   const admin = adminApp(
     findProblem,

@@ -1,9 +1,10 @@
 import type { MarketplaceConfig, MarkupEntry } from '../../config/marketplace/schema.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
-import type {
-  LossCapOptions,
-  MarketplaceOptions,
-  RateLimitOptions,
+import {
+  defaultOptions,
+  defaultRateLimits,
+  type MarketplaceOptions,
+  type RateLimitOptions,
 } from '../../marketplace/model/options.ts';
 import { type Markup, type Markups, noMarkups } from '../../marketplace/providers/markup.ts';
 import { DAY_MS } from '../../ports/clock.ts';
@@ -22,23 +23,16 @@ export function toMarketplaceOptions({
   const [min, max] = polling.interval_s;
   const { grace_minutes, stopped_grace_hours, volumes_kept_days, volume_notice_days } = billing.zero_balance;
   return {
+    ...defaultOptions,
     minimumRuntimeMinutes: billing.minimum_runtime_minutes,
     polling: {
+      ...defaultOptions.polling,
       intervalMs: [min * SECOND_MS, max * SECOND_MS],
-      callTimeoutMs: polling.call_timeout_s * SECOND_MS,
       concurrency: polling.concurrency,
-      blinkMs: polling.blink_s * SECOND_MS,
-      goneAfterMs: polling.gone_after_s * SECOND_MS,
-      sweepMs: polling.sweep_s * SECOND_MS,
-      catalogMs: polling.catalog_s * SECOND_MS,
-      findCreateMs: polling.find_create_s * SECOND_MS,
-      actionMs: polling.action_s * SECOND_MS,
-      sshWindowMs: polling.ssh_window_s * SECOND_MS,
     },
-    maxLosses: toLossCap(polling),
+    maxLosses: polling.max_losses,
     mailsKeptMs: retention.mails_days === null ? null : retention.mails_days * DAY_MS,
     auditKeptMs: retention.audit_days * DAY_MS,
-    lifecycleWaitMs: polling.lifecycle_wait_s * SECOND_MS,
     spending: {
       balanceForMs: billing.required_hours * HOUR_MS,
       teamLimits: {
@@ -48,11 +42,7 @@ export function toMarketplaceOptions({
       },
     },
     billing: {
-      sliceMs: billing.slice_s === null ? null : billing.slice_s * SECOND_MS,
-      rollUp: {
-        afterMs: billing.roll_up_after_days === null ? null : billing.roll_up_after_days * DAY_MS,
-        periodMs: DAY_MS,
-      },
+      ...defaultOptions.billing,
       volumeDiscounts: billing.volume_discounts.map(({ spend_usd, percentage }) => ({
         spendMicroUsd: microUsdFromUsd(spend_usd),
         percentage,
@@ -84,15 +74,10 @@ function toMarkup({ percent, usd_per_hour: usd }: Omit<MarkupEntry, 'offers'>): 
   return usd === undefined ? null : { microUsdPerHour: microUsdFromUsd(usd) };
 }
 
-/** Converts `polling.max_losses:`. */
-export function toLossCap({ max_losses }: MarketplaceConfig['polling']): LossCapOptions {
-  return { share: max_losses.share, least: max_losses.least, windowMs: max_losses.window_s * SECOND_MS };
-}
-
 /** Converts `rate_limits:`. */
 export function toRateLimits({ rate_limits: limits }: MarketplaceConfig): RateLimitOptions {
   return {
-    windowMs: limits.window_s * SECOND_MS,
+    ...defaultRateLimits,
     catalogReads: limits.catalog_reads,
     accountRequests: limits.account_requests,
     creates: limits.creates_per_user,

@@ -8,6 +8,7 @@ import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { bundledProfileFile, loadProfile } from '../../config/marketplace/load-profile.ts';
 import type { MarketplaceConfig, ProviderEntry } from '../../config/marketplace/schema.ts';
 import { packageRoot } from '../../config/package-root.ts';
+import { defaultOptions } from '../../marketplace/model/options.ts';
 import type { Store } from '../../marketplace/model/store.ts';
 import {
   type ConfiguredProvider,
@@ -114,7 +115,7 @@ function connect(
       baseUrl: entry.base_url,
       credential,
       allowPrivate: allow_private || entry.allow_private,
-      timeoutMs: polling.call_timeout_s * 1000,
+      timeoutMs: defaultOptions.polling.callTimeoutMs,
       connections: polling.concurrency,
       clock,
       certificateSeen: certificates?.of('provider', entry.id),

@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema.ts';
 import { ApiError } from '../../contract/errors.ts';
 import { ListStreams } from '../../http/api/list-streams.ts';
 import { Authenticator } from '../../orchestrator/accounts/authenticate.ts';
+import { TOKEN_TTL_MS } from '../../orchestrator/accounts/issue-token.ts';
 import { type CheckPassword, PasswordChecks } from '../../orchestrator/accounts/password-checks.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
 import { FailedLogins } from '../../orchestrator/http/failed-logins.ts';
@@ -10,6 +11,11 @@ import { Metrics } from '../../orchestrator/http/metrics.ts';
 import { RateLimits } from '../../orchestrator/http/rate-limits.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import { type Drivers, manifestsOf, type PlatformStates, saleOf } from './platforms.ts';
+
+/** O: Limits: a client polls each active instance every 10 seconds. */
+const POLLS_PER_INSTANCE = { perSecond: 10, burst: 200 };
+/** A failed login is not counted; its answer is delayed. */
+const TOKENS_PER_ACCOUNT = { perSecond: 1, burst: 100 };
 
 type HttpParts = Pick<HttpDeps, 'store' | 'catalog' | 'clock' | 'random' | 'log' | 'tracing'> &
   Pick<
@@ -32,7 +38,7 @@ export function composeHttp(
     drivers,
     checkPassword,
     environmentKey,
-    tokenTtlMs = () => config.auth.token_ttl_s * 1000,
+    tokenTtlMs = () => TOKEN_TTL_MS,
     clock,
     random,
     log,
@@ -65,10 +71,10 @@ export function composeHttp(
     polledReads: new PolledReads(store),
     rateLimits: new RateLimits(clock, {
       enabled: limits.enabled,
-      pollsPerInstance: toBucket(limits.polls_per_instance),
+      pollsPerInstance: POLLS_PER_INSTANCE,
       requestsPerAccount: toBucket(limits.requests_per_account),
       createsPerAccount: toBucket(limits.creates_per_account),
-      tokensPerAccount: toBucket(limits.tokens_per_account),
+      tokensPerAccount: TOKENS_PER_ACCOUNT,
     }),
     listStreams: new ListStreams(
       (limit, retryAfterSeconds) =>
@@ -100,7 +106,6 @@ export function composeHttp(
       storageGb: quotas.storage_gb,
       liveTokens: quotas.live_tokens,
     },
-    maxBodyBytes: config.limits.max_body_bytes,
     trustedProxies: config.server.trusted_proxies,
     tracing,
   };

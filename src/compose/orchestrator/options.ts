@@ -2,8 +2,7 @@ import type { Config } from '../../config/schema.ts';
 import { fixedReconcileOptions, type ReconcileOptions } from '../../orchestrator/platform/options.ts';
 import { callTimeoutMs, listPauseMs } from '../../work/lease-time.ts';
 
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** Converts `reconcile:`, `losses:` and `failed_instances:` of berth.yaml, with times in milliseconds. */
@@ -13,7 +12,6 @@ export function toReconcileOptions({
   failed_instances: failed,
 }: Config): ReconcileOptions {
   const leaseMs = reconcile.lease_s * 1000;
-  const { share, least, window_s, per_host: perHost } = reconcile.max_losses;
   return {
     ...fixedReconcileOptions,
     leaseMs,
@@ -24,11 +22,9 @@ export function toReconcileOptions({
     holdFailedMs: failed.hold_minutes === undefined ? null : failed.hold_minutes * MINUTE_MS,
     holdLostClaimsMs: losses.hold_claims_minutes * MINUTE_MS,
     keepDisksMs: losses.keep_disks_hours * HOUR_MS,
-    restoreDoubtMs: reconcile.restore_doubt_s * SECOND_MS,
-    emptyForMs: reconcile.accept_empty_after_s * SECOND_MS,
+    emptyForMs: reconcile.accept_empty_after_s * 1000,
     orphans: reconcile.orphans,
     orphanGraceMs: reconcile.orphan_grace_s * 1000,
-    suspectShare: reconcile.suspect_share,
-    maxLosses: { share, least, windowMs: window_s * 1000, perHost },
+    maxLosses: reconcile.max_losses,
   };
 }

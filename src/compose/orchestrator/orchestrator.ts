@@ -140,7 +140,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     readStore: () => http.store.read.work.backlog(),
     findOther: () => (isInSync() ? undefined : "the clock is too far from the database's"),
   });
-  const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
+  const app = createApp(http, { nextId, findProblem });
   await store.takeOverWork(clock.now());
   await alarms.sync();
   await reloader.begin();

@@ -22,7 +22,6 @@ import type { StartedProvider } from './provider.ts';
 import { RestartRandom } from './restart-random.ts';
 
 const CREDIT_USD = 10_000;
-const MAX_BODY_BYTES = 1024 * 1024;
 /** A responding provider is polled, and the poll is written, within this time. */
 const POLLED_WITHIN_MS = 75_000;
 /** A limit that no test reaches. */
@@ -176,7 +175,6 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
         send: async ({ to, subject, text }) => void mails.push({ at: clock.now(), to, subject, text }),
         close: () => undefined,
       },
-      maxBodyBytes: MAX_BODY_BYTES,
       // The router reports each client's address.
       trustedProxies: 1,
     });

@@ -8,6 +8,7 @@ import { Draws } from '../../drivers/simulator/options.ts';
 import { digestSecret } from '../../keys/api-key.ts';
 import { type ProviderProfile, providerProfileSchema } from '../../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
+import { TOKEN_TTL_MS } from '../../orchestrator/accounts/issue-token.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
@@ -228,8 +229,7 @@ function opener(
           return isPassword(password, stored).finally(release);
         },
         environmentKey: undefined,
-        tokenTtlMs: (accountId) =>
-          tokenTtlsMs.get(accountId) ?? tokenTtlsMs.get(undefined) ?? config.auth.token_ttl_s * 1_000,
+        tokenTtlMs: (accountId) => tokenTtlsMs.get(accountId) ?? tokenTtlsMs.get(undefined) ?? TOKEN_TTL_MS,
         log,
         failpoint: () => undefined,
         reload: () => sold.reload(),

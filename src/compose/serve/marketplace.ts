@@ -105,17 +105,12 @@ export async function serveMarketplace({
 
 function settingsOf(
   config: MarketplaceConfig,
-): Pick<
-  MarketplaceDeps,
-  'options' | 'rateLimits' | 'maxBodyBytes' | 'trustedProxies' | 'corsOrigins' | 'hasDocs'
-> {
+): Pick<MarketplaceDeps, 'options' | 'rateLimits' | 'trustedProxies' | 'corsOrigins'> {
   return {
     options: toMarketplaceOptions(config),
     rateLimits: toRateLimits(config),
-    maxBodyBytes: config.limits.max_body_bytes,
     trustedProxies: config.server.trusted_proxies,
     corsOrigins: config.cors_origins,
-    hasDocs: config.server.docs,
   };
 }
 

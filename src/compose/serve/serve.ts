@@ -41,8 +41,6 @@ export interface Served {
   adminUrl: string | null;
   /** What is missing and why, if the default port of the admin listener is taken. */
   withoutAdmin: string | undefined;
-  /** Whether /docs is served. */
-  hasDocs: boolean;
   /** Drains: accepts no new request, and lets running requests and work end. */
   stop(): Promise<void>;
 }
@@ -103,7 +101,6 @@ export async function serve<P extends Product>(
       baseUrl,
       adminUrl: admin?.url ?? null,
       withoutAdmin,
-      hasDocs: config.server.docs,
       stop: async () => {
         log.info({}, 'draining');
         const drainMs = config.limits.drain_s * 1000;

@@ -9,6 +9,9 @@ import type { Log } from '../../ports/log.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { readTls, renewTls, stampOf } from './tls.ts';
 
+/** A request that is incomplete by then is answered 408. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
 /** Listens on the configured address. @throws {Fatal} */
 export async function listen(
   config: {
@@ -32,7 +35,7 @@ export async function listen(
     tls: tls && readTls(tls),
     // Behind a proxy, all connections come from the proxy's address.
     connectionsPerAddress: proxies > 0 ? 0 : config.limits.connections_per_address,
-    requestTimeoutMs: config.limits.request_timeout_s * 1000,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
     ...parts,
   };
   const server = new HttpServer(listener, options);
@@ -68,7 +71,7 @@ const ADMIN_DRAIN_MS = 1_000;
  * @throws {Fatal} if a configured address is unavailable
  */
 export async function listenAdmin(
-  config: Pick<Config, 'server' | 'limits'>,
+  config: Pick<Config, 'server'>,
   defaultPort: number,
   parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
   notReady: RequestListener,
@@ -77,7 +80,7 @@ export async function listenAdmin(
   if (!enabled) return {};
   const port = named ?? (config.server.port === 0 ? 0 : defaultPort);
   let listener = notReady;
-  const options = { host, port, requestTimeoutMs: config.limits.request_timeout_s * 1000, ...parts };
+  const options = { host, port, requestTimeoutMs: REQUEST_TIMEOUT_MS, ...parts };
   const server = new HttpServer((request, response) => listener(request, response), options);
   try {
     const taken = await server.listen(options);

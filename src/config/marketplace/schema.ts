@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseBaseUrl } from '../../client/base-url.ts';
 import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from '../server-schema.ts';
+import { databaseSchema, limitsSchema, logSchema, serverSchema } from '../server-schema.ts';
 import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
 
 const text = z.string().min(1).max(1000);
@@ -97,7 +97,6 @@ function credentialProblems({
 const { polling, maxLosses, spending, mailsKeptMs, auditKeptMs } = defaultOptions;
 const { zeroBalance } = defaultOptions.billing;
 
-const callSecondsSchema = z.number().positive().max(300);
 const minutesSchema = z.number().nonnegative().max(527_040);
 const hoursSchema = z.number().max(8784);
 const daysSchema = z.number().max(3650);
@@ -110,56 +109,28 @@ const pollingSchema = z
   .strictObject({
     /** Interval between two polls of an active deployment, drawn from [min, max]. */
     interval_s: rangeSchema.default([polling.intervalMs[0] / 1000, polling.intervalMs[1] / 1000]),
-    /** Time limit of a call to a provider. */
-    call_timeout_s: callSecondsSchema.default(polling.callTimeoutMs / 1000),
     /**
      * Maximum concurrent polls, launches and deletions at one provider, over all servers. The same number of changes
      * for requests is allowed in addition.
      */
     concurrency: z.int().min(1).max(1000).default(polling.concurrency),
-    /** How long a dedicated instance must be reported stopped or offline before that is accepted. */
-    blink_s: secondsSchema.default(polling.blinkMs / 1000),
-    /** Minimum time between the first 404 and the listing that confirms it. */
-    gone_after_s: secondsSchema.default(polling.goneAfterMs / 1000),
-    /** Interval between comparisons of a provider's list with the deployments. */
-    sweep_s: secondsSchema.default(polling.sweepMs / 1000),
-    /** Interval between reads of a provider's catalog. */
-    catalog_s: secondsSchema.default(polling.catalogMs / 1000),
-    /** How long a create with a lost answer is searched for in the provider's list. */
-    find_create_s: secondsSchema.default(polling.findCreateMs / 1000),
-    /** How long a change may take to show before the wait is given up. */
-    action_s: secondsSchema.default(polling.actionMs / 1000),
-    /** Time from ONLINE until a login by SSH must succeed. */
-    ssh_window_s: secondsSchema.default(polling.sshWindowMs / 1000),
-    /** Limit on deployments and volumes that end because a provider lost them. Beyond it, an operator must confirm. */
+    /**
+     * Limit on deployments and volumes that end within ten minutes because a provider lost them. Beyond it, an operator
+     * must confirm.
+     */
     max_losses: z
       .strictObject({
         /** Share of the deployments and volumes at the provider. */
         share: z.number().min(0).max(1).default(maxLosses.share),
         /** Minimum of the limit, however few there are. */
         least: z.int().min(1).max(1_000_000).default(maxLosses.least),
-        window_s: secondsSchema.default(maxLosses.windowMs / 1000),
       })
       .prefault({}),
-    /**
-     * How long a request waits for its change at the provider. After that it answers 504 if the change was sent, else
-     * 502.
-     */
-    lifecycle_wait_s: callSecondsSchema.default(defaultOptions.lifecycleWaitMs / 1000),
   })
   .prefault({});
 
 const billingSchema = z
   .strictObject({
-    /**
-     * Slices end at multiples of it. If null, they end once an hour, at a separate time for each deployment and volume.
-     */
-    slice_s: z.int().min(1).max(3600).nullable().default(null),
-    /**
-     * Age at which slices are merged into one line for each day and segment; null for never. Volume discounts read the
-     * slices of 30 days.
-     */
-    roll_up_after_days: z.number().min(32).max(3650).nullable().default(35),
     /** Minimum runtime of a deployment before it can be terminated, for users without an individual one. */
     minimum_runtime_minutes: minutesSchema.default(defaultOptions.minimumRuntimeMinutes),
     /**
@@ -248,14 +219,9 @@ const smtpSchema = z
 
 const requestsSchema = z.int().min(1).max(1_000_000_000);
 
-/** M: Limits. */
+/** M: Limits: requests in 15 minutes. */
 const rateLimitsSchema = z
   .strictObject({
-    window_s: z
-      .int()
-      .min(1)
-      .max(86_400)
-      .default(defaultRateLimits.windowMs / 1000),
     /** GET /api/providers and GET /api/gpu-offers, for each address. */
     catalog_reads: requestsSchema.default(defaultRateLimits.catalogReads),
     /** Deployments except creates, can-terminate, SSH keys, balance and teams, for each address. */

@@ -76,6 +76,8 @@ async function connect(
  * Stop timeout under `berth doctor`, which waits only one second longer than an answer may take. A driver that still
  * waits for the process of `berth serve` can be killed: it has begun nothing.
  */
+/** Time in which the program must end before it is killed. */
+const STOP_MS = 5_000;
 const STOP_SOON_MS = 300;
 
 /** A limit of the configuration in milliseconds; `berth doctor` may shorten it. */
@@ -115,10 +117,7 @@ async function createChannel(
     command: umask === undefined ? command : withUmask(umask, command),
     env: { ...usualEnvironment(env), ...named },
     secrets: new Secrets(Object.values(named)),
-    stopTimeoutMs: Math.min(
-      options.stop_timeout_s * 1000,
-      asking === undefined ? Number.POSITIVE_INFINITY : STOP_SOON_MS,
-    ),
+    stopTimeoutMs: asking === undefined ? STOP_MS : STOP_SOON_MS,
   });
 }
 

@@ -41,8 +41,6 @@ export const execConfigSchema = z
       .default(Math.floor(DEFAULT_CALL_MS / 1_000)),
     /** Time in which the driver must answer `info` when Berth starts. */
     start_timeout_s: z.number().min(0.1).max(600).default(30),
-    /** Time in which the program must end before it is killed. */
-    stop_timeout_s: z.number().min(0).max(60).default(5),
   })
   .refine(({ command, url }) => (command === undefined) !== (url === undefined), {
     error: 'expected either command or url',

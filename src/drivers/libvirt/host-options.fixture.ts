@@ -10,7 +10,6 @@ export function someHostOptions(overrides: Partial<HostOptions> = {}): HostOptio
     public_ip_elsewhere: false,
     pool: 'berth',
     network: { mode: 'bridged', bridge: 'br0', address_from: 'arp' },
-    cordoned: false,
     reserve: { vcpus: 1, memory_gb: 2, disk_gb: 10 },
     overcommit: { vcpus: 2, memory: 1, disk: 1 },
     state_dir: '/var/lib/berth',

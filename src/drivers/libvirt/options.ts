@@ -81,11 +81,6 @@ const hostSchema = z
     /** The storage pool, of type `dir`: images, disks, volumes and console logs. */
     pool: libvirtName.default('berth'),
     network: z.discriminatedUnion('mode', [natSchema, bridgedSchema]).prefault({ mode: 'nat' }),
-    /**
-     * No new machines or volumes are placed here; existing ones stay. A file `cordon` in `state_dir` has the same
-     * effect at once.
-     */
-    cordoned: z.boolean().default(false),
     /** Resources reserved for the host itself. */
     reserve: z
       .strictObject({
@@ -103,8 +98,8 @@ const hostSchema = z
       })
       .prefault({}),
     /**
-     * A folder on the host for Berth's persistent state: the cordon, and GPUs that wait for a reset or are out of
-     * use.
+     * A folder on the host for Berth's persistent state: the file `cordon`, with which nothing new is placed here, and
+     * GPUs that wait for a reset or are out of use.
      */
     state_dir: z
       .string()

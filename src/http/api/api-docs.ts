@@ -15,23 +15,15 @@ const swaggerUiFiles = new Map([
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]);
 
-/** Serves `/openapi.json`, and unless disabled `/docs`, which shows it. */
-export function apiDocs<E extends Env>(
-  title: string,
-  document: () => object,
-  { hasPage }: { hasPage: boolean },
-): Hono<E> {
+/** Serves `/openapi.json`, and `/docs`, which shows it. */
+export function apiDocs<E extends Env>(title: string, document: () => object): Hono<E> {
   let bytes: Buffer | undefined;
-  const routes = new Hono<E>().get('/openapi.json', (context) => {
-    bytes ??= Buffer.from(JSON.stringify(document()));
-    return sendShared(context, bytes, { 'Content-Type': 'application/json' });
-  }) as Hono<E>;
-  return hasPage ? routes.route('/', docsRoutes<E>(title)) : routes;
-}
-
-function docsRoutes<E extends Env>(title: string): Hono<E> {
   const page = docsPage(title);
   return new Hono<E>()
+    .get('/openapi.json', (context) => {
+      bytes ??= Buffer.from(JSON.stringify(document()));
+      return sendShared(context, bytes, { 'Content-Type': 'application/json' });
+    })
     .get('/docs', (context) => context.html(page, 200, { 'Content-Security-Policy': docsPolicy }))
     .get('/docs/:file', async (context) => {
       const file = context.req.param('file');

@@ -19,7 +19,7 @@ it('a key that sends too many bodies gets 503, and others do not; what it aborts
       context.set('who', { key: context.req.header('key') });
       return next();
     })
-    .use(readBody(256 * KB, errors.body))
+    .use(readBody(errors.body, 256 * KB))
     .post('/', (context) => context.text('done'));
   app.onError((error, context) => errors.respond(context, error, log));
   const listener = appListener(app.fetch, { errors, log, nextId: () => 'id', trustedProxies: 0 });

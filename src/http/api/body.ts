@@ -12,6 +12,7 @@ export interface BodyRefusals {
   tooMany(): Error;
 }
 
+const MAX_BODY_BYTES = 1024 * 1024;
 const FIRST_BUFFER_BYTES = 16 * 1024;
 /** The `Retry-After` of the 503 that refuses a body while too many bytes are under way. */
 const RETRY_SECONDS = '5';
@@ -23,7 +24,7 @@ const LEAST_BYTES = 4 * 1024 * 1024;
  * Reads the body of a POST, PUT or PATCH: at most `maxBytes`, counted as they arrive, independent of Content-Length. It
  * must be a JSON object without a content coding. Routes get it parsed. It is not read if no route takes the request.
  */
-export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHandler {
+export function readBody(refusals: BodyRefusals, maxBytes = MAX_BODY_BYTES): MiddlewareHandler {
   const withBytes = bodyReader(maxBytes, refusals);
   return async (context, next) => {
     if (context.req.method !== 'POST' && context.req.method !== 'PUT' && context.req.method !== 'PATCH')

@@ -21,8 +21,6 @@ export interface AppParts<E extends RequestEnv> {
   errors: ApiErrors<string>;
   log: Log;
   findProblem: FindProblem;
-  /** Whether /docs is served. */
-  hasDocs: boolean;
 }
 
 /** Assembles the HTTP side of a server. Also answers in process, through `app.request()`. */
@@ -36,15 +34,15 @@ export function assembleApp<E extends RequestEnv>({
   errors,
   log,
   findProblem,
-  hasDocs,
 }: AppParts<E>): OpenAPIHono<E> {
   const app = new OpenAPIHono<E>();
   app.use(requestContext);
-  app.route('/', openRoutes<E>({ title, api, document, findProblem, hasDocs }));
+  app.route('/', openRoutes<E>({ title, api, document, findProblem }));
   app.route(mountAt, routes);
   app.onError((error, context) => errors.respond(context, error, log));
-  const description = hasDocs ? '/docs' : '/openapi.json';
-  app.notFound(noRoute({ document, prefix: mountAt === '/' ? '' : mountAt, description, errors, log }));
+  app.notFound(
+    noRoute({ document, prefix: mountAt === '/' ? '' : mountAt, description: '/docs', errors, log }),
+  );
   return app;
 }
 

@@ -54,7 +54,6 @@ export function openRoutes<E extends Env>({
   api,
   document,
   findProblem,
-  hasDocs,
 }: {
   title: string;
   /** Prefix of every path of the API. */
@@ -62,17 +61,16 @@ export function openRoutes<E extends Env>({
   /** Builds the OpenAPI document. */
   document: () => object;
   findProblem: FindProblem;
-  hasDocs: boolean;
 }): Hono<E> {
   const places = {
-    ...(hasDocs && { docs: '/docs' }),
+    docs: '/docs',
     openapi: '/openapi.json',
     health: '/healthz',
     readiness: '/readyz',
   };
   return new Hono<E>()
     .route('/', healthRoutes<E>(findProblem))
-    .route('/', apiDocs<E>(title, document, { hasPage: hasDocs }))
+    .route('/', apiDocs<E>(title, document))
     .route('/', frontPage<E>({ title, api, places })) as Hono<E>;
 }
 

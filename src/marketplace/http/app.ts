@@ -25,7 +25,7 @@ import { volumeRoutes } from './routes/volumes.ts';
 /** The whole HTTP API. It also answers in process, through `app.request()`. */
 export function createApp(
   deps: HttpDeps,
-  { nextId, findProblem, hasDocs }: { nextId: () => string; findProblem: FindProblem; hasDocs: boolean },
+  { nextId, findProblem }: { nextId: () => string; findProblem: FindProblem },
 ): OpenAPIHono<HttpEnv> {
   const api = createApi(deps);
   const { log, rateLimits } = deps;
@@ -41,7 +41,6 @@ export function createApp(
     errors,
     log,
     findProblem,
-    hasDocs,
   });
 }
 
@@ -50,7 +49,7 @@ function createApi(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   const { corsOrigins } = deps;
   if (corsOrigins.length > 0) api.use('/api/*', corsFor(corsOrigins));
   api.use('/api/*', admission(deps));
-  api.use('/api/*', readBody(deps.maxBodyBytes, errors.body));
+  api.use('/api/*', readBody(errors.body));
   api.use('/api/*', stillAdmitted(deps));
   api.route('/', offerRoutes(deps));
   api.route('/', configRoutes(deps));

@@ -10,7 +10,6 @@ export interface HttpDeps extends Deps {
   authenticator: Authenticator;
   rateLimits: RateLimits;
   metrics: Metrics;
-  maxBodyBytes: number;
   /** How many proxies in front of this server append to X-Forwarded-For; 0: the header is ignored. */
   trustedProxies: number;
   /** Origins of web pages that may call the API. */

@@ -18,7 +18,7 @@ export async function balanceOf({ store }: Books): Promise<number | undefined> {
 }
 
 /** The billing job with slices of five minutes. */
-export function accrualOnGrid({ deps }: Books): Accrual {
+export function accrualEveryFiveMinutes({ deps }: Books): Accrual {
   const { options } = deps;
   const billing = { ...options.billing, sliceMs: 5 * MINUTE_MS };
   return new Accrual({ ...deps, options: { ...options, billing }, enforce: neverCalled });

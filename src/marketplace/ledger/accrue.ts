@@ -5,7 +5,7 @@ import type { BilledSegment } from '../model/ledger-store.ts';
 import type { Transaction } from '../model/store.ts';
 import { priceChange } from './price-change.ts';
 import { splitAtPriceChanges, toPostings } from './segments.ts';
-import { nextPostingAt, sliceEnd } from './slices.ts';
+import { nextSliceAt, sliceEnd } from './slices.ts';
 
 /**
  * Charges the due slices as far as they are certain, in one transaction, and schedules the next ones. A changed price
@@ -33,7 +33,7 @@ export async function accrue(
       const newest = await splitAtPriceChanges(deps, { ledger }, billed.segment, discounts, until);
       const slices = toPostings(deps, newest, sliceEnd(billing, newest, until, now));
       const segment = slices.at(-1)?.segment ?? newest;
-      const nextPostAt = nextPostingAt(billing, segment, until, now);
+      const nextPostAt = nextSliceAt(billing, segment.id, now);
       postings.push(...slices.slice(0, -1), {
         segment: { ...segment, nextPostAt },
         usage: slices.at(-1)?.usage ?? null,

@@ -34,7 +34,7 @@ export class RollUp {
   }
 
   start(): void {
-    if (this.#deps.options.billing.rollUp.afterMs !== null) this.#job.start();
+    this.#job.start();
   }
 
   stop(): Promise<void> {
@@ -49,7 +49,6 @@ export class RollUp {
   async #work(deps: RollUpDeps): Promise<void> {
     const { store, clock, options } = deps;
     const { afterMs, periodMs } = options.billing.rollUp;
-    if (afterMs === null) return;
     const startedAt = clock.now();
     const until = Math.floor((startedAt - afterMs) / periodMs) * periodMs;
     let after: SliceEnd | undefined;

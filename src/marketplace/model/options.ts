@@ -6,7 +6,6 @@ export interface LossCapOptions {
   share: number;
   /** The number that is always accepted, even if the share allows fewer. */
   least: number;
-  windowMs: number;
 }
 
 /** The options from the configuration. Times are in milliseconds unless the name says otherwise. */
@@ -50,8 +49,8 @@ export interface MarketplaceOptions {
     teamLimits: TeamLimits;
   };
   billing: {
-    /** Slices end at multiples of this; null: each segment has one slice an hour, at its own minute and second. */
-    sliceMs: number | null;
+    /** How often each segment has a slice. */
+    sliceMs: number;
     /** When slices become one line per segment and day. */
     rollUp: RollUpOptions;
     /** The discount of a team that spent this amount in the last 30 days, from the next day on. */
@@ -66,8 +65,8 @@ export interface MarketplaceOptions {
 }
 
 export interface RollUpOptions {
-  /** How long after the end of its day; null: never. It is longer than the 30 days that volume discounts read. */
-  afterMs: number | null;
+  /** How long after the end of its day. It is longer than the 30 days that volume discounts read. */
+  afterMs: number;
   /** One UTC day. */
   periodMs: number;
 }
@@ -95,7 +94,7 @@ export const defaultOptions: MarketplaceOptions = {
     actionMs: 15 * 60_000,
     sshWindowMs: 10 * 60_000,
   },
-  maxLosses: { share: 0.2, least: 5, windowMs: 600_000 },
+  maxLosses: { share: 0.2, least: 5 },
   mailsKeptMs: 90 * DAY_MS,
   auditKeptMs: 365 * DAY_MS,
   lifecycleWaitMs: 20_000,
@@ -105,7 +104,7 @@ export const defaultOptions: MarketplaceOptions = {
     teamLimits: { deployments: 50, volumes: 100, volumeGb: 524_288 },
   },
   billing: {
-    sliceMs: null,
+    sliceMs: 3_600_000,
     rollUp: { afterMs: 35 * DAY_MS, periodMs: DAY_MS },
     volumeDiscounts: [],
     zeroBalance: {

@@ -4,6 +4,8 @@ import type { LossRecord } from '../model/ledger-records.ts';
 import type { LossCapOptions, MarketplaceOptions } from '../model/options.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 
+/** The time in which losses count against the cap. */
+export const LOSS_WINDOW_MS = 600_000;
 const ALARM_EVERY_MS = 60 * 60_000;
 /** The reason in the log for a held deployment. */
 export const HELD = '404, but the provider lost too many at once: held until an operator decides';
@@ -27,10 +29,10 @@ const alarmedAtKey = (providerId: string) => `losses_told_at:${providerId}`;
 export async function countLosses(
   { losses, settings }: Pick<Reader, 'losses' | 'settings'>,
   providerId: string,
-  { share, least, windowMs }: LossCapOptions,
+  { share, least }: LossCapOptions,
   now: number,
 ): Promise<LossCount> {
-  const count = await losses.countSince(providerId, now - windowMs);
+  const count = await losses.countSince(providerId, now - LOSS_WINDOW_MS);
   const held = await losses.held(providerId);
   const until = Number((await settings.get(acceptedUntilKey(providerId))) ?? 0);
   return {

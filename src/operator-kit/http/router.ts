@@ -40,7 +40,6 @@ type RequestParts = Parameters<typeof requestContext>[0];
 
 interface OperatorParts extends RequestParts {
   operators: Authentication;
-  maxBodyBytes: number;
   errors: ApiErrors<ErrorCode>;
   routes: readonly OpenAPIHono<OperatorEnv>[];
   about: Pick<Parameters<typeof describeRoutes>[1], 'title' | 'description' | 'credential' | 'tags'>;
@@ -58,7 +57,7 @@ const documents = new Map<string, object>();
 
 /** Assembles the operator's API of a product. Only operator keys are accepted. */
 export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorEnv> {
-  const { log, operators, maxBodyBytes, errors, routes, codeOf, sandboxUrl } = parts;
+  const { log, operators, errors, routes, codeOf, sandboxUrl } = parts;
   const about = sandboxUrl === undefined ? parts.about : inSandbox(parts.about);
   const url = sandboxUrl ?? API;
   const v1 = createOperatorRouter();
@@ -71,7 +70,7 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
     return next();
   });
   v1.use(authenticate);
-  v1.use(readBody(maxBodyBytes, errors.body));
+  v1.use(readBody(errors.body));
   // Receiving a body may take long, and its key may have been revoked meanwhile.
   v1.use((context, next) => (context.req.method === 'POST' ? authenticate(context, next) : next()));
   for (const some of routes) v1.route('/', some);

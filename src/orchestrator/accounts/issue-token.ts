@@ -7,6 +7,9 @@ import { type Authenticator, assertHasAccess, type Owner, type Principal } from 
 import type { PasswordChecks } from './password-checks.ts';
 import { assertWithinQuotas, type Quotas } from './quotas.ts';
 
+/** How long a token is valid. */
+export const TOKEN_TTL_MS = 3_600_000;
+
 interface Deps {
   store: Store;
   clock: Clock;

@@ -107,7 +107,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       ['west', { driver: 'incus' }],
     ]),
     reload: () => Promise.reject(new Fatal('it has no server')),
-    maxLosses: { share: 0.1, least: 3, windowMs: 3_600_000, perHost: { share: 0.5, least: 3 } },
+    maxLosses: { share: 0.1, least: 3 },
     doctor: new Doctor({ clock, examine: demoFindings }),
     sale: {
       isOpen: (platform) => platform === 'default',

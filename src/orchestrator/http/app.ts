@@ -17,7 +17,7 @@ import { volumeRoutes } from './routes/volumes.ts';
 /** The whole HTTP application. Also answers in process, through `app.request()`. */
 export function createApp(
   deps: HttpDeps,
-  { nextId, findProblem, hasDocs }: { nextId: () => string; findProblem: FindProblem; hasDocs: boolean },
+  { nextId, findProblem }: { nextId: () => string; findProblem: FindProblem },
 ): OpenAPIHono<HttpEnv> {
   const v1 = createV1(deps);
   return assembleApp({
@@ -30,12 +30,11 @@ export function createApp(
     errors,
     log: deps.log,
     findProblem,
-    hasDocs,
   });
 }
 
 function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
-  const { authenticator, rateLimits, maxBodyBytes } = deps;
+  const { authenticator, rateLimits } = deps;
   const v1 = createRouter();
   v1.use(authentication(authenticator));
   v1.use(async (context, next) => {
@@ -46,7 +45,7 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
     return next();
   });
   v1.use(conditionalReads());
-  v1.use(readBody(maxBodyBytes, errors.body));
+  v1.use(readBody(errors.body));
   v1.use(stillAuthenticated(authenticator));
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));

@@ -35,7 +35,6 @@ export interface HttpDeps {
   log: Log;
   tokenTtlMs: (accountId: string) => number;
   quotas: Quotas;
-  maxBodyBytes: number;
   /** How many proxies in front of this server add an address to X-Forwarded-For. With 0, the header is ignored. */
   trustedProxies: number;
   tracing?: Tracing | undefined;

@@ -16,6 +16,9 @@ interface Deps {
 /** The `lastError` of the work of an instance that the cap holds. */
 export const HELD = 'held: too many instances were lost at once';
 
+/** The time in which losses count against the cap. */
+export const LOSS_WINDOW_MS = 600_000;
+
 /** The losses, compared with the cap. */
 export interface LossCount {
   /** Losses in the window. */
@@ -32,12 +35,11 @@ export interface LossCount {
  */
 export async function countLosses(
   { losses, instances, marks }: Pick<Reader, 'losses' | 'instances' | 'marks'>,
-  { windowMs, perHost, ...perPlatform }: LossCapOptions,
+  { share, least }: LossCapOptions,
   now: number,
   of: PlatformPart,
 ): Promise<LossCount> {
-  const { share, least } = of.host === undefined ? perPlatform : perHost;
-  const count = await losses.countSince(now - windowMs, of);
+  const count = await losses.countSince(now - LOSS_WINDOW_MS, of);
   const statuses = await instances.countByStatus(of);
   const live = statuses
     .filter(({ status }) => status === 'ONLINE' || status === 'STOPPING' || status === 'STOPPED')
@@ -108,7 +110,6 @@ export class LossCap {
   /** The alarm stays open while instances are held, since the step of each is retried. */
   #alarm({ count, cap }: LossCount, { platform, host }: PlatformPart): void {
     const { log, alarms, options } = this.#deps;
-    const { windowMs } = options.maxLosses;
     const where = host === undefined ? 'the platform' : 'one host of the platform';
     alarms.raise(
       {
@@ -119,7 +120,7 @@ export class LossCap {
           `${where} has reached the cap on lost instances: further missing instances keep their state. ` +
           'Check it; if the instances are really lost, `berth losses accept` ends them',
         detail: `${count} lost, the cap is ${cap}`,
-        fields: { losses: count, cap, windowMs, ...(host !== undefined && { host }) },
+        fields: { losses: count, cap, windowMs: LOSS_WINDOW_MS, ...(host !== undefined && { host }) },
         forMs: 2 * options.lastRetryMs,
       },
       log,

@@ -1,12 +1,9 @@
-/** How many instances of a platform may be lost before an operator has to decide. */
+/** How many instances of a platform, and of each of its hosts, may be lost before an operator has to decide. */
 export interface LossCapOptions {
   /** Share of the instances before the losses, from 0 to 1. */
   share: number;
   /** Minimum of the cap, for few instances. */
   least: number;
-  windowMs: number;
-  /** The same for the instances of one host. If all of them are missing, the host's answer is probably wrong. */
-  perHost: { share: number; least: number };
 }
 
 /** Settings of the durable work. All times are in milliseconds. */
@@ -33,8 +30,6 @@ export interface ReconcileOptions {
   watchIntervalMs: number;
   /** The shortest pause between two listings. */
   listPauseMs: number;
-  /** A listing is not trusted if more than this share of the machines is missing, from 0 to 1. */
-  suspectShare: number;
   maxLosses: LossCapOptions;
   /**
    * How long the machine of a failed instance is kept for the operator. If null, a machine of a failed create is
@@ -56,6 +51,7 @@ export const fixedReconcileOptions = {
   maxConcurrentSteps: 64,
   firstRetryMs: 250,
   lastRetryMs: 30_000,
+  restoreDoubtMs: 600_000,
 } satisfies Partial<ReconcileOptions>;
 
 export const CLOCK_SKEW_ALARM =

@@ -18,12 +18,10 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
     holdFailedMs: null,
     holdLostClaimsMs: 0,
     keepDisksMs: 0,
-    restoreDoubtMs: 0,
     emptyForMs: 0,
-    suspectShare: 0.5,
     orphans: 'log',
     orphanGraceMs: 1,
-    maxLosses: { share: 0, least: 1, windowMs: 1, perHost: { share: 1, least: 1 } },
+    maxLosses: { share: 0, least: 1 },
     listPauseMs: 250,
   };
   const open: ((listing: Listing<Item>) => void)[] = [];

@@ -19,7 +19,7 @@ it.each([
   { missing: 50, expected: 100, why: undefined },
   { missing: 51, expected: 100, why: 'many' },
 ])('a listing without $missing of $expected machines is suspect: $why', ({ why, ...held }) => {
-  expect(whySuspect(held, 0.5)).toBe(why);
+  expect(whySuspect(held)).toBe(why);
 });
 
 it('a listing without any machine of a host is accepted if that host did not answer; a host unknown to the platform raises an alarm [host-unknown]', async () => {
@@ -61,7 +61,7 @@ it('a listing without any machine of a host is accepted if that host did not ans
       error: () => undefined,
     },
     platform: 'default',
-    options: { leaseMs: 30_000, suspectShare: 0.5, emptyForMs: 600_000 },
+    options: { leaseMs: 30_000, emptyForMs: 600_000 },
     sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
     driver: { manifest: { createVisibleWithinMs: 0 } },
   } as unknown as Parameters<typeof judgeMachines>[0];
@@ -110,7 +110,6 @@ describe('a listing without three of four volumes whose deletion was not request
         transact: (body: (given: typeof tx) => unknown) => body(tx),
       },
       health: { isUp: true },
-      options: { suspectShare: 0.5 },
       clock: { now: () => now },
       alarms: unstoredAlarms({ now: () => now }),
       log: { error: (_: object, message: string) => void alarms.push(message) },

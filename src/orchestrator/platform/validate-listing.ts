@@ -18,6 +18,8 @@ type Deps = Pick<
   'store' | 'platform' | 'clock' | 'log' | 'alarms' | 'health' | 'options' | 'driver' | 'sightings'
 >;
 
+/** A listing in which a larger share of the resources is missing is not accepted. */
+const SUSPECT_SHARE = 0.5;
 /** A listing with fewer missing machines is accepted, unless all machines are missing. */
 const LEAST_SUSPECT = 3;
 /** How long a listing with too many missing volumes is not trusted, in milliseconds. */
@@ -33,14 +35,17 @@ const MISSING_VOLUMES =
 
 /**
  * Why a listing is probably wrong: too many resources are missing, as after a revoked key, with another project or
- * without one of its pages. `share` is from 0 to 1. `many` means that an operator has to accept the listing. `all`
+ * without one of its pages. `many` means that an operator has to accept the listing. `all`
  * means that the only one or two machines are missing, which is accepted after a time.
  */
-export function whySuspect(
-  { expected, missing }: { expected: number; missing: number },
-  share: number,
-): 'many' | 'all' | undefined {
-  if (missing >= LEAST_SUSPECT && missing > share * expected) return 'many';
+export function whySuspect({
+  expected,
+  missing,
+}: {
+  expected: number;
+  missing: number;
+}): 'many' | 'all' | undefined {
+  if (missing >= LEAST_SUSPECT && missing > SUSPECT_SHARE * expected) return 'many';
   return missing >= 1 && missing === expected ? 'all' : undefined;
 }
 
@@ -48,7 +53,7 @@ export function whySuspect(
 export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
   let reported = '';
   return async (listing, begunAt) => {
-    const { health, options, driver, log, sightings } = deps;
+    const { health, driver, log, sightings } = deps;
     if (listing.answer === 'unknown') {
       await health.reportProblem({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
@@ -65,7 +70,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     const counts = await count(deps, expected, { items: listing.items, hosts }, settledBy);
     const { missing } = counts;
     raiseUnknownHosts(deps, counts.lastSeenOn);
-    const why = whySuspect({ expected: counts.expected, missing: missing.length }, options.suspectShare);
+    const why = whySuspect({ expected: counts.expected, missing: missing.length });
     if (why !== 'many')
       await sightings.replace({ resourceKind: 'instance', what: 'missing' }, missing, hosts.silent);
     const hasLasted = why === 'all' && missing.every((one) => hasLastedMissing(deps, one));
@@ -156,15 +161,11 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   let known: OwnerRef[] = [];
   let suspectSince: number | null | undefined;
   return async (listing, begunAt) => {
-    const { platform, log, alarms, options, health } = deps;
+    const { platform, log, alarms, health } = deps;
     const result = await countVolumes(deps, listing, known);
     if (result === undefined) return false;
     const isLong = typeof suspectSince === 'number' && begunAt - suspectSince >= MAX_VOLUMES_SUSPECT_MS;
-    if (
-      whySuspect(result, options.suspectShare) !== undefined &&
-      !isLong &&
-      !(await areLossesAccepted(deps))
-    ) {
+    if (whySuspect(result) !== undefined && !isLong && !(await areLossesAccepted(deps))) {
       if (typeof suspectSince === 'number') return false;
       await markVolumesSuspect(deps, begunAt);
       suspectSince = begunAt;

@@ -38,7 +38,7 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
     const path = pathname.slice(pathname.indexOf('/operator/'));
     return deps.operate(req.param('of').replace('providers/', ''), path, req.raw);
   });
-  const read = readBody(MAX_BODY_BYTES, errors.body);
+  const read = readBody(errors.body);
   const withYaml = bodyReader(MAX_BODY_BYTES, errors.body);
   routes.use(async (context, next) => {
     if (!hasRoute(context)) return next();

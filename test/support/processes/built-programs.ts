@@ -9,6 +9,7 @@ const root = join(import.meta.dirname, '../../..');
 const programs = {
   'serve-with-failpoint': 'test/support/processes/serve-with-failpoint.ts',
   'fast-monitor': 'test/support/processes/fast-monitor.ts',
+  'hasty-marketplace': 'test/support/processes/hasty-marketplace.ts',
   'provider-server': 'test/support/processes/provider-server.ts',
   retain: 'test/support/processes/retain.ts',
   'conformance-alone': 'test/support/conformance.ts',

@@ -169,12 +169,6 @@ describe('each problem has a finding and a remedy', () => {
       'rm /var/lib/berth/cordon',
     ],
     [
-      'it is cordoned by the configuration',
-      { options: { cordoned: true } },
-      'warning: by the configuration',
-      'cordoned to false',
-    ],
-    [
       'KVM hangs',
       { says: [...facts.slice(0, -1), 'probe\t137\t'] },
       'warning: did not finish',

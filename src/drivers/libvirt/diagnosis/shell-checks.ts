@@ -91,16 +91,9 @@ function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Dia
 }
 
 function diagnoseCordon({ host }: CheckedHost, { cordon }: HostFacts): Diagnosis[] {
-  const subject = `host ${host.name}`;
-  const { cordoned, state_dir: stateDir } = host.options;
-  return [
-    ...(cordoned
-      ? [warning(subject, 'it is cordoned by the configuration', 'Set cordoned to false to sell it again.')]
-      : []),
-    ...(cordon === undefined
-      ? []
-      : [warning(subject, `it is cordoned: ${cordon}`, `rm ${stateDir}/cordon, to sell it again.`)]),
-  ];
+  if (cordon === undefined) return [];
+  const remedy = `rm ${host.options.state_dir}/cordon, to sell it again.`;
+  return [warning(`host ${host.name}`, `it is cordoned: ${cordon}`, remedy)];
 }
 
 const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];

@@ -81,12 +81,7 @@ function freeAddresses({ network }: HostOptions, domains: readonly HostDomain[])
   return natUnits(network) - takenPorts(domains).size;
 }
 
-function cordonOf(
-  { cordoned, reserve }: HostOptions,
-  { cordon }: HostFacts,
-  { freeGb }: Disk,
-): string | undefined {
-  if (cordoned) return 'in the configuration';
+function cordonOf({ reserve }: HostOptions, { cordon }: HostFacts, { freeGb }: Disk): string | undefined {
   if (cordon !== undefined) return cordon;
   if (freeGb < LEAST_FREE_GB) return `its pool is full: ${freeGb.toFixed(1)} GB are free`;
   if (freeGb >= reserve.disk_gb) return undefined;

@@ -17,7 +17,6 @@ export interface OperatorDeps extends OperationDeps {
   operators: Authentication;
   metrics: Metrics;
   log: Log;
-  maxBodyBytes: number;
   /** How many proxies in front of this server append to X-Forwarded-For; 0: the header is ignored. */
   trustedProxies: number;
 }

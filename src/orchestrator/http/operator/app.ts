@@ -17,7 +17,6 @@ export interface OperatorDeps extends OperationDeps {
   operators: Authentication;
   metrics: Metrics;
   log: Log;
-  maxBodyBytes: number;
   /** How many proxies in front of this server add an address to X-Forwarded-For. With 0, the header is ignored. */
   trustedProxies: number;
 }

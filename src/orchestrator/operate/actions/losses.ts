@@ -7,7 +7,7 @@ import type { Clock } from '../../../ports/clock.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import { markOf } from '../../model/marks.ts';
 import type { Reader, Store } from '../../model/store.ts';
-import { countLosses } from '../../platform/loss-cap.ts';
+import { countLosses, LOSS_WINDOW_MS } from '../../platform/loss-cap.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -56,7 +56,7 @@ export const lossesView = defineView({
     const marks = async (name: string, mark: 'platform_down_since' | 'volumes_doubted_since') =>
       toTime(await read.marks.get(markOf(name, mark)));
     return {
-      window_s: maxLosses.windowMs / 1000,
+      window_s: LOSS_WINDOW_MS / 1000,
       platforms: await Promise.all(
         [...platforms.keys()].map(async (name) => {
           const { count, cap, acceptedUntil } = await countLosses(read, maxLosses, clock.now(), {

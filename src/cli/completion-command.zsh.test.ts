@@ -1,3 +1,0 @@
-import { describeCompletion } from './completion.suite.ts';
-
-describeCompletion('zsh');
