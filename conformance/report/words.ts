@@ -1,18 +1,6 @@
+import { duration, LONG_MS } from '../text/wording.ts';
 import type { Verdict } from '../verdict/judge.ts';
 import type { ReportLogin } from './report.ts';
-
-/** Durations from here on are in minutes: 59.95 s rounds to 60.0 s, a minute. */
-const LONG_MS = 59_950;
-
-/** A duration in readable form: `340 ms`, `10 s`, `12.4 s`, `3 min 05 s`, `2 h 10 min`. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < LONG_MS) return `${Math.round(ms / 100) / 10} s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
-  const minutes = Math.round(seconds / 60);
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
-}
 
 /** A time since the run's start: `+12.4 s`. */
 export function atRunTime(ms: number): string {
