@@ -3,8 +3,8 @@ import { CHECKS } from '../checks/index.ts';
 import { loadRequirements, type Requirement, type Requirements } from '../contract/requirements.ts';
 import { type Diagnosis, toLines } from '../doctor/diagnosis.ts';
 import { type Examined, examine } from '../doctor/examine.ts';
+import { type Plan, toPlan } from '../doctor/plan.ts';
 import type { Transport } from '../http/transport.ts';
-import { type Plan, toPlan } from '../plan/plan.ts';
 import type { Report } from '../report/report.ts';
 import type { RunOptions } from '../run/options.ts';
 import { scenariosFor } from '../scenarios/index.ts';
@@ -25,7 +25,7 @@ import {
 } from './target-options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The command line of a run, a plan or a doctor, resolved. */
+/** The command line of a run or a doctor, resolved. */
 export interface Preparation {
   options: RunOptions;
   requirements: Requirements;
@@ -71,9 +71,7 @@ export function prepareRun(
 export interface ExamineOptions {
   transport: Transport;
   signal: AbortSignal;
-  /** Absent if no ledger is written. */
-  stateFolder?: string;
-  mayPost: boolean;
+  stateFolder: string;
 }
 
 /** Checks the set-up, and reads what can be bought. Sends nothing before a plain run, which that would give away. */

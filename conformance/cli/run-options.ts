@@ -12,7 +12,7 @@ const PLAIN_MINUTES = 30;
 const DEFAULT_POLL_INTERVAL_MS = 10_000;
 const DEFAULT_READY_TIMEOUT_S = 600;
 
-/** The options of a run, which `plan` and `doctor` share. */
+/** The options of a run, which `doctor` shares. */
 export interface RunFlags extends TargetFlags {
   level: Level;
   maxCost: number;

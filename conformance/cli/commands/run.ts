@@ -4,8 +4,8 @@ import { transcriptDigest } from '../../certificate/digest.ts';
 import { CHECKS } from '../../checks/index.ts';
 import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
+import { type Plan, whyNotAffordable, whyNothingIsBought } from '../../doctor/plan.ts';
 import type { Transport } from '../../http/transport.ts';
-import { type Plan, whyNotAffordable, whyNothingIsBought } from '../../plan/plan.ts';
 import { plural } from '../../report/words.ts';
 import { formatUsd } from '../../resources/budget.ts';
 import { type Entry, isOpen } from '../../resources/ledger.ts';
@@ -122,7 +122,7 @@ async function checkBeforeRun(
   { transport, interruption, folder }: RunContext,
 ): Promise<void> {
   const { signal } = interruption;
-  const examineOptions = { transport, signal, stateFolder: folder, mayPost: true };
+  const examineOptions = { transport, signal, stateFolder: folder };
   const examined = await examineTarget(preparation, parts, examineOptions);
   const found = [...preparation.notes, ...examined.diagnoses];
   printNotable(found, parts.terminal);
