@@ -17,7 +17,7 @@ function written(text: string, name = 'monitor.yaml'): string {
 }
 
 const whole = `
-state: sqlite:state.db
+state: state
 providers:
   - { name: north, base_url: https://north.test/v1, api_key_env: NORTH_KEY, budget_usd_per_day: 0.5 }
 `;
@@ -49,11 +49,6 @@ describe('the configuration of the monitor', () => {
       /either api_key_env/,
     ],
     ['a name that is no path', whole.replace('name: north', 'name: ../north'), /providers\.0\.name: must be/],
-    [
-      'another database',
-      whole.replace('sqlite:state.db', 'mysql://a'),
-      /state: must be sqlite:PATH or postgres/,
-    ],
     ['an unknown rule', `${whole}rules: [{ revoke_when: never }]\n`, /rules\.0/],
     ['text that is no YAML', 'state: [', /cannot be read as YAML/],
     ['one name twice', `${whole}${whole.split('\n')[3]}\n`, /providers\.1\.name: north is used twice/],

@@ -36,7 +36,8 @@ const provider = z
   });
 
 const config = z.strictObject({
-  state: z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/.+)$/, 'must be sqlite:PATH or postgres://…'),
+  /** A folder. */
+  state: z.string().min(1),
   providers: z.array(provider).min(1),
   reads: z.strictObject({ mean_hours: z.number().min(0.01).default(0.5) }).prefault({}),
   machines: z

@@ -1,16 +1,14 @@
 import { Command } from 'commander';
-import { CertificateError } from '../../certificate/sign.ts';
+import { CertificateError, verifySigned } from '../../certificate/sign.ts';
 import { certificateDigest } from '../../monitor/certificate/certificate.ts';
 import { parseCertificate } from '../../monitor/certificate/read.ts';
-import { verifyCertificate } from '../../monitor/certificate/sign.ts';
 import { ConfigError, credentialsOf, type MonitorConfig, readConfig } from '../../monitor/config.ts';
 import { Monitor, type Watched } from '../../monitor/monitor.ts';
 import { serve } from '../../monitor/publish/server.ts';
-import { StateError } from '../../monitor/state/database.ts';
-import { openState } from '../../monitor/state/state.ts';
+import { openState, StateError } from '../../monitor/state.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
-import { privateKeyOf } from '../keys.ts';
+import { privateKeyOf, publicKeyOf } from '../keys.ts';
 import type { CliParts, Finish } from '../parts.ts';
 import { CommandError } from '../program.ts';
 import { readTextFile } from '../report-file.ts';
@@ -98,7 +96,7 @@ async function watch(flags: Flags, parts: CliParts): Promise<number> {
   } finally {
     done.abort();
     await server?.close();
-    await state.close();
+    state.close();
     for (const each of transports) await each.close();
   }
 }
@@ -122,12 +120,12 @@ function transcriptCommand({ terminal }: CliParts): Command {
       orCommandError(async () => {
         const state = await openState(readConfig(config).state);
         try {
-          const text = await state.transcript(digest);
+          const text = state.transcript(digest);
           if (text === undefined)
             throw new CommandError(`the state has no transcript ${digest}: it may be older than two windows`);
           terminal.out(text);
         } finally {
-          await state.close();
+          state.close();
         }
       }),
     );
@@ -143,8 +141,9 @@ function verifyCommand({ terminal }: CliParts): Command {
         const read = parseCertificate(readTextFile(file));
         if ('problem' in read) throw new CommandError(`${file} is not a certificate: ${read.problem}`);
         const { certificate } = read;
+        const trusted = publicKeyOf(key);
         try {
-          verifyCertificate(certificate, readTextFile(key));
+          verifySigned('berth-conformance-monitor', certificate, trusted);
         } catch (error) {
           if (!(error instanceof CertificateError)) throw error;
           throw new CommandError(`REFUSED: ${error.message}`, EXIT.nonConformant);

@@ -25,7 +25,7 @@ export interface TenantParts {
   priceOf: (id: string) => number | undefined;
   markers: Markers;
   /** Stores a marker before it is written. */
-  onMarker: (marker: string) => Promise<void>;
+  onMarker: (marker: string) => void;
 }
 
 /**

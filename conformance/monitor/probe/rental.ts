@@ -15,7 +15,7 @@ const RESERVE_MINUTES = 15;
 const CHEAPEST_SHARE = 0.5;
 
 /** What a machine probe rents, and for how long at most. */
-export interface MachinePlan {
+export interface Rental {
   offer: string;
   region: string;
   /** USD. The run buys nothing that could cost more in the worst case. */
@@ -33,13 +33,13 @@ export interface CannotBuy {
 }
 
 /** Draws what to rent within `leftUsd`. */
-export function planMachine(
+export function drawRental(
   { machines, ready_timeout_s: readyTimeoutS }: MonitorConfig,
   provider: ProviderConfig,
   offers: readonly Priced[],
   leftUsd: number,
   draws: Draws,
-): MachinePlan | CannotBuy {
+): Rental | CannotBuy {
   const readyMinutes = readyTimeoutS / 60;
   const wanted = offers.filter(
     ({ offer, region }) =>
