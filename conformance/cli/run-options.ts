@@ -138,6 +138,8 @@ export function toSettings(flags: RunFlags): RunOptions['settings'] {
     throw new CommandError(`--race needs --level full, and this is ${level}`);
   if (flags.restartCommand !== undefined && level === 'read-only')
     throw new CommandError('--restart-command needs --level lifecycle or full, and this is read-only');
+  if (flags.plain === true && level === 'full')
+    throw new CommandError('--plain has the levels read-only and lifecycle, and this is full');
   if (flags.installation !== undefined && flags.plain !== true)
     throw new CommandError('--installation is part of the names of a run with --plain: add --plain');
   return {

@@ -10,7 +10,7 @@ import {
   suiteIdentity,
   suiteNames,
 } from './identity.ts';
-import { drawKeyComment, drawKeyType } from './user-keys.ts';
+import { drawKeyComment } from './user-keys.ts';
 
 /** How many names of a run are known without its ledger. */
 const MOST_NAMES = 999;
@@ -53,7 +53,6 @@ export function plainIdentity(source: PlainSource): Identity {
       };
     },
     keyComment: (key) => drawKeyComment(draws, key),
-    keyType: (key) => drawKeyType(draws, key),
   };
 }
 

@@ -49,7 +49,6 @@ export function toReport(
     requirements_digest: requirements.digest,
     ...(run.requirements !== requirements.digest && { run_requirements_digest: run.requirements }),
     ...(run.nonce !== undefined && { nonce: run.nonce }),
-    ...(run.suiteDigest !== undefined && { suite_sha256: run.suiteDigest }),
     ...toTlsKeys(evidence),
     contract_version: requirements.contract,
     run_id: run.runId,

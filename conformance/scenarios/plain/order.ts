@@ -10,17 +10,15 @@ const MOST_TRIED = 3;
 const AGAIN_MS = [30_000, 120_000] as const;
 
 /**
- * Orders a machine as a marketplace does: reads the availability in the region of the offer right before the create. The
- * step of the create is `<steps>create/post`. Returns the instance, or why none was created.
+ * Orders a machine as a marketplace does: reads the availability in the region of the offer right before the create. Returns the instance, or why none was created.
  */
-export async function order(session: Session, pace: Pace, steps: string): Promise<Instance | string> {
+export async function order(session: Session, pace: Pace): Promise<Instance | string> {
   let why = 'no offer that it may buy is available';
-  for (const placement of choices(session, steps).slice(0, MOST_TRIED)) {
+  for (const placement of choices(session).slice(0, MOST_TRIED)) {
     if (!(await isOffered(session, placement))) continue;
-    const step = `${steps}create/post`;
     const { exchange, instance } = await buyInstance(session, {
       placement,
-      step,
+      step: 'create/post',
       extra: imageOf(placement, pace),
     });
     if (instance !== undefined) return instance;
@@ -32,10 +30,10 @@ export async function order(session: Session, pace: Pace, steps: string): Promis
 }
 
 /** The cheapest first; in drawn order where the price is the same, such as in other regions. */
-function choices({ availability, settings, draws }: Session, steps: string): Placement[] {
+function choices({ availability, settings, draws }: Session): Placement[] {
   const priceOf = ({ pricePerHour }: Placement): number => pricePerHour ?? Number.POSITIVE_INFINITY;
   return draws
-    .shuffled(`placements/${steps}`, placements(availability, settings))
+    .shuffled('placements', placements(availability, settings))
     .toSorted((a, b) => priceOf(a) - priceOf(b));
 }
 
