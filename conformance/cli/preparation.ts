@@ -2,8 +2,8 @@ import type { Check } from '../checks/check.ts';
 import { CHECKS } from '../checks/index.ts';
 import { loadRequirements, type Requirement, type Requirements } from '../contract/requirements.ts';
 import { type Diagnosis, toLines } from '../doctor/diagnosis.ts';
-import { type Examined, examine } from '../doctor/examine.ts';
-import { type Plan, toPlan } from '../doctor/plan.ts';
+import { type Examined, examine, hasConfigFault } from '../doctor/examine.ts';
+import { costOf, type Plan, toPlan } from '../doctor/plan.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Report } from '../report/report.ts';
 import type { RunOptions } from '../run/options.ts';
@@ -68,44 +68,49 @@ export function prepareRun(
   };
 }
 
-export interface ExamineOptions {
+export interface DiagnoseOptions {
   transport: Transport;
   signal: AbortSignal;
   stateFolder: string;
 }
 
-/** Checks the set-up, and reads what can be bought. Sends nothing before a plain run, which that would give away. */
-export async function examineTarget(
-  { options }: Preparation,
-  parts: CliParts,
-  examineOptions: ExamineOptions,
-): Promise<Examined> {
-  const { baseUrl, apiKey, login, level, settings } = options;
-  if (settings.plain === true) return { diagnoses: [], configurations: [], availability: undefined };
-  return examine({
-    ...examineOptions,
-    baseUrl,
-    apiKey,
-    login,
-    level,
-    wanted: settings,
-    timeoutMs: parts.probeTimeoutMs,
-    wall: () => parts.clock.wall(),
-  });
+export interface Diagnosed {
+  diagnoses: Diagnosis[];
+  /** What a run would do. Absent if the target cannot be asked what it sells. */
+  plan?: Plan;
 }
 
-export function planOf(
-  { options, scenarios, checks }: Preparation,
-  { availability = [], configurations }: Examined,
-): Plan {
-  return toPlan({
+/** Checks the set-up, and plans the run by what can be bought. Sends nothing before a plain run, which that would give away. */
+export async function diagnose(
+  { options, notes, scenarios, checks }: Preparation,
+  parts: CliParts,
+  diagnoseOptions: DiagnoseOptions,
+): Promise<Diagnosed> {
+  const { baseUrl, apiKey, login, level, settings } = options;
+  const { diagnoses, configurations, availability }: Examined =
+    settings.plain === true
+      ? { diagnoses: [], configurations: [], availability: undefined }
+      : await examine({
+          ...diagnoseOptions,
+          baseUrl,
+          apiKey,
+          login,
+          level,
+          wanted: settings,
+          timeoutMs: parts.probeTimeoutMs,
+          wall: () => parts.clock.wall(),
+        });
+  const found = [...notes, ...diagnoses];
+  if (hasConfigFault(found)) return { diagnoses: found };
+  const plan = toPlan({
     scenarios,
     checks,
-    availability,
+    availability: availability ?? [],
     configurations,
-    level: options.level,
-    settings: options.settings,
+    level,
+    settings,
   });
+  return { diagnoses: [...found, ...costOf(plan, options.acceptsUnknownCost === true)], plan };
 }
 
 function idsToRun({ only, rerunFailed }: RunFlags): string[] | undefined {

@@ -168,7 +168,7 @@ export interface NumberRange {
 }
 
 /** Parses a numeric option. The error names the unit and the range. */
-function numberIn({ unit, min, max, isWhole = false }: NumberRange): (text: string) => number {
+export function numberIn({ unit, min, max, isWhole = false }: NumberRange): (text: string) => number {
   return (text) => {
     const value = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
     if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return value;

@@ -33,13 +33,6 @@ describe('the configuration of the monitor', () => {
     expect(readConfig('examples/monitor.yaml').providers).toHaveLength(2);
   });
 
-  it('reads its rules from a file', () => {
-    const path = written('- { revoke_when: fail, of: "INS-404-*", times: 1, within_days: 30 }', 'rules.yaml');
-    expect(readConfig(written(`${whole}rules_file: ${path}\n`)).rules).toEqual([
-      { revoke_when: 'fail', of: 'INS-404-*', times: 1, within_days: 30 },
-    ]);
-  });
-
   it.each([
     ['a misspelled field', `${whole}webhok: https://a.test\n`, /the file: .*webhok/],
     ['no budget', whole.replace(', budget_usd_per_day: 0.5', ''), /providers\.0\.budget_usd_per_day/],

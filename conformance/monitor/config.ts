@@ -67,7 +67,6 @@ const config = z.strictObject({
     .array(rule)
     .min(1)
     .default([...DEFAULT_RULES]),
-  rules_file: z.string().min(1).optional(),
   /** `HOST:PORT` of the page, the certificates and the metrics. */
   listen: z
     .string()
@@ -89,7 +88,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads a configuration file and the rules that it names. @throws {ConfigError} */
+/** Reads a configuration file. @throws {ConfigError} */
 export function readConfig(path: string): MonitorConfig {
   const read = check(path, config, readYaml(path));
   const names = new Set<string>();
@@ -97,10 +96,7 @@ export function readConfig(path: string): MonitorConfig {
     if (names.has(each)) throw new ConfigError(`${path}: providers.${index}.name: ${each} is used twice`);
     names.add(each);
   }
-  const { rules_file: rulesFile } = read;
-  if (rulesFile === undefined) return read;
-  const rules = check(rulesFile, z.array(rule).min(1), readYaml(rulesFile));
-  return { ...read, rules };
+  return read;
 }
 
 function readYaml(path: string): unknown {

@@ -1,6 +1,6 @@
 import { duration, LONG_MS } from '../text/wording.ts';
 import type { Verdict } from '../verdict/judge.ts';
-import type { ReportLogin } from './report.ts';
+import type { Report, ReportLogin } from './report.ts';
 
 /** A time since the run's start: `+12.4 s`. */
 export function atRunTime(ms: number): string {
@@ -39,4 +39,11 @@ export function loginInWords({ username, host, port, key, rung, message, took_ms
       ? 'logged in'
       : `did not get past “${rung}”${message === undefined ? '' : `: ${message}`}`;
   return `${username}@${host}:${port} with the ${key} key ${came}, after ${duration(took_ms)}`;
+}
+
+/** What the signature of a report proves, as one sentence without its full stop. */
+export function whatItProves({ nonce, judged_by }: Pick<Report, 'nonce' | 'judged_by'>): string {
+  const edited = judged_by === undefined ? '' : ', of a transcript that could be edited';
+  const asked = nonce === undefined ? '' : ', for the nonce that it names';
+  return `the holder of the key says so${edited}${asked}; only a run of your own cannot be invented`;
 }

@@ -10,7 +10,7 @@ import { keyFingerprintOf, Ledger, toRecord } from '../resources/ledger.ts';
 import { lookForStrays, reopenListed } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
 import { lookForUnexplained } from '../scenarios/instances/strays.ts';
-import { searchesLikeMarketplace } from '../scenarios/plain/searches.ts';
+import { searchesLikeMarketplace } from '../scenarios/plain/order.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
 import { KeyRing } from '../ssh/key-ring.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';

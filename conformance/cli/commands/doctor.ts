@@ -1,14 +1,13 @@
 import { Command } from 'commander';
 import { readBaseUrl } from '../../doctor/base-url.ts';
-import { type Diagnosis, note, toLines } from '../../doctor/diagnosis.ts';
+import { type Diagnosis, toLines } from '../../doctor/diagnosis.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
 import { sshEgress } from '../../doctor/machine.ts';
-import { type Plan, whyNotAffordable, whyNothingIsBought } from '../../doctor/plan.ts';
 import { toPlanText } from '../../doctor/plan-text.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import type { CliParts, Finish } from '../parts.ts';
-import { examineTarget, planOf, prepareRun } from '../preparation.ts';
+import { type Diagnosed, diagnose, prepareRun } from '../preparation.ts';
 import {
   hostAndPort,
   type RunFlags,
@@ -42,39 +41,25 @@ export function doctorCommand(parts: CliParts, finish: Finish): Command {
     )
     .option('--json', 'as JSON')
     .action(async (typed: string, flags: Flags) => {
-      const diagnosed = await diagnose(typed, flags, parts);
+      const diagnosed = await diagnoseAll(typed, flags, parts);
       parts.terminal.out(flags.json ? `${JSON.stringify(diagnosed, null, 2)}\n` : report(diagnosed));
       finish(hasConfigFault(diagnosed.diagnoses) ? EXIT.configuration : EXIT.conformant);
     });
 }
 
-interface Diagnosed {
-  diagnoses: Diagnosis[];
-  /** Absent if the target cannot be asked what it sells. */
-  plan?: Plan;
-}
-
-async function diagnose(typed: string, flags: Flags, parts: CliParts): Promise<Diagnosed> {
+async function diagnoseAll(typed: string, flags: Flags, parts: CliParts): Promise<Diagnosed> {
   const local = diagnoseLocally(typed, flags, parts);
   const ssh = sshEgress(flags.sshHost);
   if (hasConfigFault(local)) return { diagnoses: [...local, await ssh] };
   using interruption = new Interruption(parts.signals, parts.terminal);
   const transport = openTransport(flags, parts);
   try {
-    const preparation = prepareRun(typed, flags, [], parts);
-    const stateFolder = stateFolderOf(flags, parts.env);
-    const examineOptions = { transport, signal: interruption.signal, stateFolder };
-    const examined = await examineTarget(preparation, parts, examineOptions);
-    const found = [...preparation.notes, ...examined.diagnoses];
-    if (hasConfigFault(found)) return { diagnoses: [...found, await ssh] };
-    const plan = planOf(preparation, examined);
-    const why = whyNotAffordable(plan);
-    const whyNothing = whyNothingIsBought(plan, flags.acceptUnknownCost === true);
-    const cost: Diagnosis[] = [
-      ...(why === undefined ? [] : [{ subject: 'Cost', state: 'config', text: why } as const]),
-      ...(whyNothing === undefined ? [] : [note('Cost', whyNothing)]),
-    ];
-    return { diagnoses: [...found, ...cost, await ssh], plan };
+    const diagnosed = await diagnose(prepareRun(typed, flags, [], parts), parts, {
+      transport,
+      signal: interruption.signal,
+      stateFolder: stateFolderOf(flags, parts.env),
+    });
+    return { ...diagnosed, diagnoses: [...diagnosed.diagnoses, await ssh] };
   } finally {
     await transport.close();
   }

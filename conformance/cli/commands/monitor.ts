@@ -12,6 +12,7 @@ import { privateKeyOf, publicKeyOf } from '../keys.ts';
 import type { CliParts, Finish } from '../parts.ts';
 import { CommandError } from '../program.ts';
 import { readTextFile } from '../report-file.ts';
+import { numberIn } from '../run-options.ts';
 import { openTransport } from '../target-options.ts';
 
 const STOP_LIMIT_S = 600;
@@ -29,7 +30,7 @@ export function monitorCommand(parts: CliParts, finish: Finish): Command {
     .option(
       '--stop-limit-s <seconds>',
       'how long the clean-up may take when the monitor is stopped; the next start finishes it',
-      seconds,
+      numberIn({ unit: 'seconds', min: 0, max: 86_400 }),
       STOP_LIMIT_S,
     )
     .action(async (flags: Flags) => {
@@ -37,12 +38,6 @@ export function monitorCommand(parts: CliParts, finish: Finish): Command {
     })
     .addCommand(transcriptCommand(parts))
     .addCommand(verifyCommand(parts));
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value >= 0) return value;
-  throw new CommandError('--stop-limit-s needs a number of seconds');
 }
 
 async function watch(flags: Flags, parts: CliParts): Promise<number> {

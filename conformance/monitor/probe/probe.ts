@@ -16,14 +16,13 @@ import type { SshClient } from '../../ssh/ssh-client.ts';
 import { idOf, numberField } from '../../text/json.ts';
 import { Draws } from '../../transcript/draws.ts';
 import { listOf, successOf } from '../../transcript/exchange.ts';
-import type { Level, RunSettings, TranscriptRecord } from '../../transcript/records.ts';
+import type { Exchange, Level, RunSettings, TranscriptRecord } from '../../transcript/records.ts';
 import { judge } from '../../verdict/judge.ts';
 import type { MonitorConfig, ProviderConfig } from '../config.ts';
 import type { StoredProbe } from '../records.ts';
 import { dayOf } from '../spending.ts';
 import type { GoneInstance, State } from '../state.ts';
 import { MONITOR_REQUIREMENTS, monitorChecks } from './checks.ts';
-import { withoutOutages } from './outages.ts';
 import { markersOf } from './remnants.ts';
 import type { Rental } from './rental.ts';
 import { summaryOf } from './summary.ts';
@@ -199,4 +198,24 @@ function reopenListed(
     ledger.reopen(entry, 'it was read as gone, and a later GET /instances listed it again');
     file.close();
   }
+}
+
+/** No connection, so no request arrived. */
+const NOT_CONNECTED = ['dns', 'connect', 'tls'];
+
+/**
+ * Marks what an outage leaves as superseded, so that no check judges it: answers of 503 with `Retry-After`, connections that
+ * were not accepted, and reads without an answer. They count as unanswered reads instead: over weeks it is their share that
+ * matters.
+ */
+function withoutOutages(records: readonly TranscriptRecord[]): TranscriptRecord[] {
+  return records.map((record) =>
+    record.kind === 'exchange' && isOutage(record) ? { ...record, superseded: true } : record,
+  );
+}
+
+function isOutage({ request, answer, failure }: Exchange): boolean {
+  if (answer !== undefined) return answer.status === 503 && answer.headers['retry-after'] !== undefined;
+  if (failure === undefined || failure.kind === 'too_large' || failure.kind === 'not_http') return false;
+  return request.method === 'GET' || NOT_CONNECTED.includes(failure.kind);
 }

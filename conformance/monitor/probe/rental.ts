@@ -28,10 +28,6 @@ export interface Rental {
   isPaused: boolean;
 }
 
-export interface CannotBuy {
-  why: string;
-}
-
 /** Draws what to rent within `leftUsd`. */
 export function drawRental(
   { machines, ready_timeout_s: readyTimeoutS }: MonitorConfig,
@@ -39,7 +35,7 @@ export function drawRental(
   offers: readonly Priced[],
   leftUsd: number,
   draws: Draws,
-): Rental | CannotBuy {
+): Rental | { why: string } {
   const readyMinutes = readyTimeoutS / 60;
   const wanted = offers.filter(
     ({ offer, region }) =>
@@ -49,8 +45,8 @@ export function drawRental(
   if (cheapest === undefined) return { why: 'no offer that it may buy is available' };
   const longest = ({ pricePerHour }: Priced): number =>
     pricePerHour === 0 ? Number.POSITIVE_INFINITY : (leftUsd / pricePerHour) * 60 - readyMinutes;
-  const leastMinutes = SHORTEST_USE_MINUTES + readyMinutes + BEFORE_MINUTES + RESERVE_MINUTES;
-  const affordable = wanted.filter((offer) => longest(offer) >= leastMinutes);
+  const aroundMinutes = readyMinutes + BEFORE_MINUTES + RESERVE_MINUTES;
+  const affordable = wanted.filter((offer) => longest(offer) >= SHORTEST_USE_MINUTES + aroundMinutes);
   const isCheapest = draws.fraction('cheapest') < CHEAPEST_SHARE;
   const chosen = isCheapest
     ? affordable[0]
@@ -60,7 +56,6 @@ export function drawRental(
       why: `the cheapest offer is ${cheapest.offer} for ${formatUsd(cheapest.pricePerHour)} an hour, and of the day's budget ${formatUsd(leftUsd)} is left`,
     };
   const drawn = SHORTEST_USE_MINUTES + exponential(draws.fraction('use'), machines.mean_extra_minutes);
-  const aroundMinutes = readyMinutes + BEFORE_MINUTES + RESERVE_MINUTES;
   const maxMinutes = Math.min(Math.min(drawn, machines.longest_use_minutes) + aroundMinutes, longest(chosen));
   const useMinutes = maxMinutes - aroundMinutes;
   return {

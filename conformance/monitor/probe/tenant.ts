@@ -1,4 +1,4 @@
-import type { Tenant } from '../../scenarios/plain/tenant.ts';
+import type { Tenant } from '../../scenarios/plain/rental.ts';
 import type { Instance, Session } from '../../scenarios/session.ts';
 import type { JsonObject } from '../../text/json.ts';
 import { exponential } from '../moments.ts';

@@ -4,9 +4,8 @@ import type { Purchase, Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 import { Background } from './background.ts';
 import { PACE, Pace } from './pace.ts';
-import { Rental } from './rental.ts';
+import { Rental, type Tenant } from './rental.ts';
 import { signIn } from './sign-in.ts';
-import type { Tenant } from './tenant.ts';
 
 const MINUTE_MS = 60_000;
 /** How often a run of level read-only reads the catalogue. */

@@ -11,7 +11,6 @@ import type { Background } from './background.ts';
 import { order } from './order.ts';
 import { PACE, Pace } from './pace.ts';
 import { Polls } from './polls.ts';
-import type { Tenant } from './tenant.ts';
 
 const MINUTE_MS = 60_000;
 /** How long a machine is rented beyond the shortest time, how long until it is stopped, and how long it is then. */
@@ -20,6 +19,22 @@ const UNTIL_STOP_MS = [4 * MINUTE_MS, 12 * MINUTE_MS] as const;
 const STOPPED_MS = [MINUTE_MS, 6 * MINUTE_MS] as const;
 /** How often a tenant is asked how much longer the machine may live. */
 const ASKED_EVERY_MS = 5 * MINUTE_MS;
+
+/** A user of the machine of a plain run who decides what is done with it. */
+export interface Tenant {
+  /** How long the machine is used, in milliseconds. */
+  useMs: number;
+  /** Whether it is stopped and started again while it is rented. */
+  isPaused: boolean;
+  /** How much longer the machine may live, in milliseconds; asked again every few minutes. */
+  mayLiveMs(session: Session, instance: Instance): number;
+  /** What the user does on the machine while it is ONLINE, until the signal is aborted. */
+  visit(
+    session: Session,
+    online: { instance: Instance; shown: JsonObject },
+    signal: AbortSignal,
+  ): Promise<void>;
+}
 
 /** Rents one machine as a user of a marketplace does: creates it, uses it, perhaps stops and starts it, and ends it. */
 export class Rental {
