@@ -4,7 +4,6 @@ import { compareCommand, redactCommand, verifyCommand } from './cli/commands/cer
 import { doctorCommand } from './cli/commands/doctor.ts';
 import { judgeCommand } from './cli/commands/judge.ts';
 import { monitorCommand } from './cli/commands/monitor.ts';
-import { planCommand } from './cli/commands/plan.ts';
 import { runCommand } from './cli/commands/run.ts';
 import { sweepCommand } from './cli/commands/sweep.ts';
 import { watchCommand } from './cli/commands/watch.ts';
@@ -44,7 +43,6 @@ function createProgram(parts: CliParts, finish: (exitCode: number) => void): Com
     .version(suiteVersion, '-V, --version', 'print the version of the suite')
     .enablePositionalOptions();
   program
-    .addCommand(planCommand(parts, finish))
     .addCommand(doctorCommand(parts, finish))
     .addCommand(sweepCommand(parts, finish))
     .addCommand(judgeCommand(parts, finish))

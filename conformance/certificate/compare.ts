@@ -1,5 +1,5 @@
 import type { Report, ReportCheck, ReportTiming } from '../report/report.ts';
-import { duration } from '../report/words.ts';
+import { duration } from '../text/wording.ts';
 
 /** The differences between two reports. */
 export interface Comparison {

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
-import type { Report, ReportSignature } from '../report/report.ts';
-import { isObject } from '../text/json.ts';
+import type { Report } from '../report/report.ts';
+import { isObject, type JsonObject } from '../text/json.ts';
 import { digestOf, isRedactable, redactedIn } from './digest.ts';
 
 /** A key or a report that cannot be used. The message says why. */
@@ -8,16 +8,30 @@ export class CertificateError extends Error {
   override readonly name = 'CertificateError';
 }
 
+type Kind = 'berth-conformance-report' | 'berth-conformance-monitor';
+
+interface Signature {
+  algorithm: 'Ed25519';
+  public_key: string;
+  value: string;
+}
+
+/** Signs a value. `also` becomes a part of its signature, and is signed too. */
+export function signed<T extends object, A extends object>(
+  kind: Kind,
+  value: T,
+  key: KeyObject,
+  also: A,
+): T & { signature: Signature & A } {
+  const statement = { algorithm: 'Ed25519' as const, public_key: publicKeyText(key), ...also };
+  const message = messageOf(kind, { ...value, signature: statement });
+  return { ...value, signature: { ...statement, value: sign(null, message, key).toString('base64') } };
+}
+
 /** Signs a report together with the digest of its transcript. @throws {CertificateError} */
 export function signReport(report: Report, transcriptSha256: string, privateKeyPem: string): Report {
   const key = readPrivateKey(privateKeyPem);
-  const statement: Omit<ReportSignature, 'value'> = {
-    algorithm: 'Ed25519',
-    public_key: publicKeyText(key),
-    transcript_sha256: transcriptSha256,
-  };
-  const value = sign(null, messageOf({ ...report, signature: statement }), key).toString('base64');
-  return { ...report, signature: { ...statement, value } };
+  return signed('berth-conformance-report', report, key, { transcript_sha256: transcriptSha256 });
 }
 
 /** Reads a private key. @throws {CertificateError} if it is not an Ed25519 key in PEM */
@@ -47,33 +61,44 @@ export function verifySignature(
   trusted?: string,
   mayBeRemoved: (path: string) => boolean = isRedactable,
 ): Signed {
-  const signature = isObject(report) ? report['signature'] : undefined;
-  if (!isObject(report) || !isObject(signature)) throw new CertificateError('it is not signed');
-  const { algorithm, public_key: publicKey, transcript_sha256: transcriptSha256, value } = signature;
-  if (algorithm !== 'Ed25519') throw new CertificateError('its signature is not of Ed25519');
-  if (typeof publicKey !== 'string' || typeof value !== 'string' || typeof transcriptSha256 !== 'string')
-    throw new CertificateError('its signature is not complete');
-  if (trusted !== undefined && trusted !== publicKey)
-    throw new CertificateError('it was signed with another key');
-  // Node.js ignores what is not base64: such characters would be free text.
-  if (!isBase64(publicKey) || !isBase64(value)) throw new CertificateError('its signature is not base64');
-  const { value: _, ...statement } = signature;
-  const key = keyOf(publicKey);
-  if (!verify(null, messageOf({ ...report, signature: statement }), key, Buffer.from(value, 'base64')))
-    throw new CertificateError('it is not what was signed');
+  const { public_key, transcript_sha256 } = verifySigned('berth-conformance-report', report, trusted);
+  if (typeof transcript_sha256 !== 'string') throw new CertificateError('its signature is not complete');
   const redacted = redactedIn(report);
   const hidden = redacted.find((path) => !mayBeRemoved(path));
   if (hidden !== undefined)
     throw new CertificateError(`${hidden} was taken out, without which it says nothing`);
-  return { publicKey, transcriptSha256, redacted };
+  return { publicKey: public_key, transcriptSha256: transcript_sha256, redacted };
 }
 
-function messageOf(report: unknown): Buffer {
-  return Buffer.from(`berth-conformance-report/1\n${digestOf(report)}`);
+/** Checks a signature, and returns it. `trusted` is the required public key. @throws {CertificateError} */
+export function verifySigned(
+  kind: Kind,
+  signedValue: unknown,
+  trusted?: string,
+): JsonObject & { public_key: string } {
+  const signature = isObject(signedValue) ? signedValue['signature'] : undefined;
+  if (!isObject(signedValue) || !isObject(signature)) throw new CertificateError('it is not signed');
+  const { value, ...statement } = signature;
+  const { algorithm, public_key } = statement;
+  if (algorithm !== 'Ed25519') throw new CertificateError('its signature is not of Ed25519');
+  if (typeof public_key !== 'string' || typeof value !== 'string')
+    throw new CertificateError('its signature is not complete');
+  if (trusted !== undefined && trusted !== public_key)
+    throw new CertificateError('it was signed with another key');
+  // Node.js ignores what is not base64: such characters would be free text.
+  if (!isBase64(public_key) || !isBase64(value)) throw new CertificateError('its signature is not base64');
+  const message = messageOf(kind, { ...signedValue, signature: statement });
+  if (!verify(null, message, keyOf(public_key), Buffer.from(value, 'base64')))
+    throw new CertificateError('it is not what was signed');
+  return { ...statement, public_key };
+}
+
+function messageOf(kind: Kind, value: unknown): Buffer {
+  return Buffer.from(`${kind}/1\n${digestOf(value)}`);
 }
 
 /** Whether it is strict base64 of at least one byte. */
-export const isBase64 = (text: string): boolean =>
+const isBase64 = (text: string): boolean =>
   text !== '' && Buffer.from(text, 'base64').toString('base64') === text;
 
 /** Opens a key. @throws {CertificateError} if it is not an Ed25519 key */
@@ -92,12 +117,12 @@ function ed25519(open: () => KeyObject, kind: string): KeyObject {
 }
 
 /** The 32 bytes of the public key of an Ed25519 key, in base64. */
-export function publicKeyText(key: KeyObject): string {
+function publicKeyText(key: KeyObject): string {
   return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
 }
 
 /** The public key of its raw bytes in base64. @throws {CertificateError} */
-export function keyOf(publicKey: string): KeyObject {
+function keyOf(publicKey: string): KeyObject {
   const x = Buffer.from(publicKey, 'base64').toString('base64url');
   return ed25519(() => createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }), 'public');
 }

@@ -5,6 +5,7 @@ import {
   MissingEvidence,
   notTested,
   type Problem,
+  refuseTooLong,
 } from '../evidence/finding.ts';
 import { isEnd } from '../evidence/instances.ts';
 import { RECLAIMED } from '../scenarios/scenario.ts';
@@ -36,6 +37,17 @@ export function withoutRateLimited(exchanges: readonly Exchange[]): Exchange[] {
       notTested('every request for it was limited: 429, however long the run waited'),
     );
   return left;
+}
+
+/**
+ * The answered exchanges of steps. WIRE-REACH-001 reports missing answers, and a rate limit is not a refusal, so both
+ * are left out. Throws `MissingEvidence` if the steps were not taken.
+ */
+export function answersOf(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
+  const asked = evidence.steps(...steps);
+  const found = asked.filter(({ answer }) => answer !== undefined && answer.status !== 429);
+  if (found.length === 0) refuseTooLong(asked);
+  return found;
 }
 
 /** Whether the request exceeded the account's quota: lawful, and no statement about capacity. */

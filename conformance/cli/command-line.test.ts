@@ -29,7 +29,7 @@ describe('a mistake on the command line', () => {
     ['a race without units', ['--race', 'gpu-l4', '--level', 'full', URL], /Give OFFER=UNITS/],
     ['a race below level full', ['--race', 'gpu-l4=2', URL], /--race needs --level full/],
     ['a command that is misspelt', ['docter'], /did you mean `berth conformance doctor`\?/],
-    ['options before the command', ['--level', 'full', 'plan', URL], /write --level after `plan`/],
+    ['options before the command', ['--level', 'full', 'doctor', URL], /write --level after `doctor`/],
     [
       'no scheme',
       ['orchestrator.example/v1'],
@@ -67,7 +67,7 @@ describe('a mistake on the command line', () => {
     ['--api-key', API_KEY, URL],
     [`--api-key=${API_KEY}`, URL],
     ['--second-api-key', API_KEY, URL],
-    ['plan', '--api-key', API_KEY, URL],
+    ['doctor', '--api-key', API_KEY, URL],
     ['sweep', '--api-key', API_KEY, URL],
   ])('a key among the arguments is refused, and why, and is not repeated: %s %s', async (...args) => {
     await expectRefusal(
@@ -124,7 +124,7 @@ describe('without a target', () => {
   it('shows help, which names every command', async () => {
     const { code, out } = await runCli(['--help']);
     expect(code).toBe(0);
-    for (const name of ['plan', 'doctor', 'sweep', 'judge', 'explain', 'list'])
+    for (const name of ['doctor', 'sweep', 'judge', 'explain', 'list'])
       expect(out).toMatch(new RegExp(`^  ${name}[ |]`, 'm'));
     expect(out).not.toContain('--api-key ');
   });

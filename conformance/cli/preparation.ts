@@ -2,9 +2,9 @@ import type { Check } from '../checks/check.ts';
 import { CHECKS } from '../checks/index.ts';
 import { loadRequirements, type Requirement, type Requirements } from '../contract/requirements.ts';
 import { type Diagnosis, toLines } from '../doctor/diagnosis.ts';
-import { type Examined, examine } from '../doctor/examine.ts';
+import { type Examined, examine, hasConfigFault } from '../doctor/examine.ts';
+import { costOf, type Plan, toPlan } from '../doctor/plan.ts';
 import type { Transport } from '../http/transport.ts';
-import { type Plan, toPlan } from '../plan/plan.ts';
 import type { Report } from '../report/report.ts';
 import type { RunOptions } from '../run/options.ts';
 import { scenariosFor } from '../scenarios/index.ts';
@@ -25,7 +25,7 @@ import {
 } from './target-options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The command line of a run, a plan or a doctor, resolved. */
+/** The command line of a run or a doctor, resolved. */
 export interface Preparation {
   options: RunOptions;
   requirements: Requirements;
@@ -68,46 +68,49 @@ export function prepareRun(
   };
 }
 
-export interface ExamineOptions {
+export interface DiagnoseOptions {
   transport: Transport;
   signal: AbortSignal;
-  /** Absent if no ledger is written. */
-  stateFolder?: string;
-  mayPost: boolean;
+  stateFolder: string;
 }
 
-/** Checks the set-up, and reads what can be bought. Sends nothing before a plain run, which that would give away. */
-export async function examineTarget(
-  { options }: Preparation,
+export interface Diagnosed {
+  diagnoses: Diagnosis[];
+  /** What a run would do. Absent if the target cannot be asked what it sells. */
+  plan?: Plan;
+}
+
+/** Checks the set-up, and plans the run by what can be bought. Sends nothing before a plain run, which that would give away. */
+export async function diagnose(
+  { options, notes, scenarios, checks }: Preparation,
   parts: CliParts,
-  examineOptions: ExamineOptions,
-): Promise<Examined> {
+  diagnoseOptions: DiagnoseOptions,
+): Promise<Diagnosed> {
   const { baseUrl, apiKey, login, level, settings } = options;
-  if (settings.plain === true) return { diagnoses: [], configurations: [], availability: undefined };
-  return examine({
-    ...examineOptions,
-    baseUrl,
-    apiKey,
-    login,
-    level,
-    wanted: settings,
-    timeoutMs: parts.probeTimeoutMs,
-    wall: () => parts.clock.wall(),
-  });
-}
-
-export function planOf(
-  { options, scenarios, checks }: Preparation,
-  { availability = [], configurations }: Examined,
-): Plan {
-  return toPlan({
+  const { diagnoses, configurations, availability }: Examined =
+    settings.plain === true
+      ? { diagnoses: [], configurations: [], availability: undefined }
+      : await examine({
+          ...diagnoseOptions,
+          baseUrl,
+          apiKey,
+          login,
+          level,
+          wanted: settings,
+          timeoutMs: parts.probeTimeoutMs,
+          wall: () => parts.clock.wall(),
+        });
+  const found = [...notes, ...diagnoses];
+  if (hasConfigFault(found)) return { diagnoses: found };
+  const plan = toPlan({
     scenarios,
     checks,
-    availability,
+    availability: availability ?? [],
     configurations,
-    level: options.level,
-    settings: options.settings,
+    level,
+    settings,
   });
+  return { diagnoses: [...found, ...costOf(plan, options.acceptsUnknownCost === true)], plan };
 }
 
 function idsToRun({ only, rerunFailed }: RunFlags): string[] | undefined {

@@ -12,7 +12,7 @@ const PLAIN_MINUTES = 30;
 const DEFAULT_POLL_INTERVAL_MS = 10_000;
 const DEFAULT_READY_TIMEOUT_S = 600;
 
-/** The options of a run, which `plan` and `doctor` share. */
+/** The options of a run, which `doctor` shares. */
 export interface RunFlags extends TargetFlags {
   level: Level;
   maxCost: number;
@@ -138,6 +138,8 @@ export function toSettings(flags: RunFlags): RunOptions['settings'] {
     throw new CommandError(`--race needs --level full, and this is ${level}`);
   if (flags.restartCommand !== undefined && level === 'read-only')
     throw new CommandError('--restart-command needs --level lifecycle or full, and this is read-only');
+  if (flags.plain === true && level === 'full')
+    throw new CommandError('--plain has the levels read-only and lifecycle, and this is full');
   if (flags.installation !== undefined && flags.plain !== true)
     throw new CommandError('--installation is part of the names of a run with --plain: add --plain');
   return {
@@ -166,7 +168,7 @@ export interface NumberRange {
 }
 
 /** Parses a numeric option. The error names the unit and the range. */
-function numberIn({ unit, min, max, isWhole = false }: NumberRange): (text: string) => number {
+export function numberIn({ unit, min, max, isWhole = false }: NumberRange): (text: string) => number {
   return (text) => {
     const value = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
     if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return value;

@@ -12,10 +12,7 @@ export interface Examination extends ProbeParts {
   baseUrl: string;
   level: Level;
   wanted: Wanted;
-  /** Absent if no ledger is written. */
-  stateFolder?: string;
-  /** Whether a token may be requested, which is a POST. */
-  mayPost: boolean;
+  stateFolder: string;
   wall: () => number;
 }
 
@@ -28,10 +25,9 @@ export interface Examined {
 
 /** Checks everything that a run needs before it begins. Creates nothing. */
 export async function examine(parts: Examination): Promise<Examined> {
-  const folder = parts.stateFolder === undefined ? [] : [stateFolder(parts.stateFolder)];
-  const { diagnoses, configurations, bearer } = await reach(parts, parts);
+  const { diagnoses, configurations, bearer } = await reach(parts, parts.baseUrl);
   const offers = offersOf(configurations);
-  const said = [...folder, ...diagnoses];
+  const said = [stateFolder(parts.stateFolder), ...diagnoses];
   if (configurations === undefined) return { diagnoses: said, configurations: [], availability: undefined };
   said.push(...clockSkew(configurations, parts.wall()));
   const isBuying = includes(parts.level, 'lifecycle');

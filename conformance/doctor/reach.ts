@@ -7,12 +7,6 @@ import { isEnvelope, isPage, type Probe, type ProbeParts, probe, requestToken } 
 
 const SHOWN_CHARS = 80;
 
-export interface ReachOptions {
-  baseUrl: string;
-  /** Whether a token may be requested, which is a POST. */
-  mayPost: boolean;
-}
-
 export interface Reached {
   diagnoses: Diagnosis[];
   /** The answer to GET /configurations, if there was one. */
@@ -22,7 +16,7 @@ export interface Reached {
 }
 
 /** Checks by GET /configurations that the target is reachable, is an orchestrator, and accepts the key. */
-export async function reach(parts: ProbeParts, { baseUrl, mayPost }: ReachOptions): Promise<Reached> {
+export async function reach(parts: ProbeParts, baseUrl: string): Promise<Reached> {
   const first = await probe(parts, `${baseUrl}/configurations`);
   const bearer = parts.apiKey;
   if (first.failure !== undefined) return { diagnoses: await onFailure(parts, baseUrl, first), bearer };
@@ -32,7 +26,7 @@ export async function reach(parts: ProbeParts, { baseUrl, mayPost }: ReachOption
   if (isOpen && bearer !== undefined)
     return { diagnoses: [...reachable, ...keyIsTaken()], configurations: first, bearer };
   if (isOpen || status === 401 || status === 403) {
-    const { diagnoses, ...rest } = await onRefusal(parts, baseUrl, first, mayPost);
+    const { diagnoses, ...rest } = await onRefusal(parts, baseUrl, first);
     return { diagnoses: [...reachable, ...diagnoses], ...rest };
   }
   const misled = await onWrongAnswer(parts, baseUrl, first);
@@ -110,9 +104,8 @@ async function onRefusal(
   parts: ProbeParts,
   baseUrl: string,
   refused: Probe,
-  mayPost: boolean,
 ): Promise<Omit<Reached, 'configurations'> & { configurations?: Probe }> {
-  const found = mayPost ? await requestToken(parts, baseUrl) : undefined;
+  const found = await requestToken(parts, baseUrl);
   if (found !== undefined) {
     const again = await probe(parts, `${baseUrl}/configurations`, found.token);
     if (isGood(again)) {
@@ -125,12 +118,9 @@ async function onRefusal(
   const said = isKey
     ? `GET /configurations with this key is answered ${refused.answer?.status}`
     : 'there is no access token for this user name and password';
-  const asked = isKey
+  const fix = isKey
     ? 'is it the key of this provider, whole, and not revoked?'
     : 'are they of this provider?';
-  const fix = mayPost
-    ? asked
-    : `${asked} Where it has to be exchanged for a token, \`doctor\` can tell: a plan sends no POST`;
   return { diagnoses: [config(isKey ? 'API key' : 'Login', said, fix)], bearer: parts.apiKey };
 }
 

@@ -166,8 +166,3 @@ export function pairs(observations: readonly Observation[]): [Observation, Obser
     return before === undefined ? [] : [[before, after]];
   });
 }
-
-/** Formats milliseconds. */
-export function duration(ms: number): string {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
-}

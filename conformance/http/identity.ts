@@ -30,8 +30,6 @@ export interface Identity extends Names {
   headers(outgoing: Outgoing): Record<string, string>;
   /** The comment of a public key; `key` is unique in the run. */
   keyComment(key: string): string;
-  /** The type of that key. */
-  keyType(key: string): 'ed25519' | 'rsa' | 'ecdsa';
 }
 
 /** The names of a usual run: `berth-conf-<run>-001`. */
@@ -59,7 +57,6 @@ export function suiteIdentity(runId: string, task = 'run'): Identity {
       ...(call.body !== undefined && { 'content-type': call.contentType ?? 'application/json' }),
     }),
     keyComment: (key) => `berth-conformance-${runId}-${key}`,
-    keyType: () => 'ed25519',
   };
 }
 

@@ -10,7 +10,6 @@ import {
   suiteIdentity,
   suiteNames,
 } from './identity.ts';
-import { drawKeyComment, drawKeyType } from './user-keys.ts';
 
 /** How many names of a run are known without its ledger. */
 const MOST_NAMES = 999;
@@ -53,7 +52,6 @@ export function plainIdentity(source: PlainSource): Identity {
       };
     },
     keyComment: (key) => drawKeyComment(draws, key),
-    keyType: (key) => drawKeyType(draws, key),
   };
 }
 
@@ -75,4 +73,14 @@ function idempotencyKeyOf({ method, path, body }: Call): string | undefined {
   return method === 'POST' && kind !== undefined && name !== undefined
     ? `${kind}-${name.slice(-ID_DIGITS)}`
     : undefined;
+}
+
+const PEOPLE = ['alex', 'amir', 'anna', 'chen', 'elena', 'ivan', 'julia', 'maria', 'omar', 'priya', 'yuki'];
+
+/** A comment as `ssh-keygen` writes it, `user@host`; now and then none. */
+function drawKeyComment(draws: Draws, key: string): string {
+  const label = `key comment/${key}`;
+  if (draws.fraction(label) < 0.08) return '';
+  const person = PEOPLE[Math.floor(draws.fraction(`${label}/person`) * PEOPLE.length)];
+  return `${person}@DESKTOP-${draws.hex(`${label}/host`, 7).toUpperCase()}`;
 }

@@ -4,19 +4,17 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Transport } from '../http/transport.ts';
 import { createAutoClock } from '../mutants/reference/auto-clock.ts';
-import { thisProcess } from '../resources/process-identity.ts';
 import { AlertSender } from './alerts.ts';
-import { openState } from './state/state.ts';
+import { openState } from './state.ts';
 
 it('an alert is posted until it is accepted, in order, and once', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-alerts-'));
-  const state = await openState(`sqlite:${join(folder, 'state.db')}`);
-  onTestFinished(async () => {
-    await state.close();
+  const state = await openState(folder);
+  onTestFinished(() => {
+    state.close();
     rmSync(folder, { recursive: true, force: true });
   });
   const clock = createAutoClock();
-  await state.lease.take(thisProcess(), clock.wall());
   const posted: string[] = [];
   const transport: Transport = {
     roundTripMs: async () => undefined,
@@ -30,7 +28,7 @@ it('an alert is posted until it is accepted, in order, and once', async () => {
   };
   const sender = new AlertSender({ state, clock, transport, webhook: 'https://alerts.test/' });
   for (const [index, text] of ['first', 'second'].entries())
-    await state.addAlert({
+    state.addAlert({
       id: text,
       at: new Date(clock.wall() + index).toISOString(),
       provider: 'a',
@@ -47,5 +45,5 @@ it('an alert is posted until it is accepted, in order, and once', async () => {
     '180000 https://alerts.test/ first',
     '180000 https://alerts.test/ second',
   ]);
-  expect(await state.unsentAlerts()).toEqual([]);
+  expect(state.unsentAlerts()).toEqual([]);
 });

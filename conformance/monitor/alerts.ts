@@ -1,6 +1,6 @@
 import type { Clock } from '../http/clock.ts';
 import type { Transport } from '../http/transport.ts';
-import type { State } from './state/state.ts';
+import type { State } from './state.ts';
 
 const TIMEOUT_MS = 15_000;
 const MOST_BYTES = 64 * 1024;
@@ -33,7 +33,7 @@ export class AlertSender {
   async #sendAll(signal: AbortSignal): Promise<void> {
     const { state, clock, transport, webhook } = this.#parts;
     for (let pauseMs = FIRST_PAUSE_MS; ; ) {
-      const [alert] = await state.unsentAlerts();
+      const [alert] = state.unsentAlerts();
       if (alert === undefined) return;
       const answer = await transport.send(
         {
@@ -45,7 +45,7 @@ export class AlertSender {
         { timeoutMs: TIMEOUT_MS, maxBodyBytes: MOST_BYTES, signal },
       );
       if ('status' in answer && answer.status >= 200 && answer.status < 300) {
-        await state.markSent(alert.id);
+        state.markSent(alert.id);
         pauseMs = FIRST_PAUSE_MS;
         continue;
       }

@@ -17,7 +17,7 @@ function written(text: string, name = 'monitor.yaml'): string {
 }
 
 const whole = `
-state: sqlite:state.db
+state: state
 providers:
   - { name: north, base_url: https://north.test/v1, api_key_env: NORTH_KEY, budget_usd_per_day: 0.5 }
 `;
@@ -33,13 +33,6 @@ describe('the configuration of the monitor', () => {
     expect(readConfig('examples/monitor.yaml').providers).toHaveLength(2);
   });
 
-  it('reads its rules from a file', () => {
-    const path = written('- { revoke_when: fail, of: "INS-404-*", times: 1, within_days: 30 }', 'rules.yaml');
-    expect(readConfig(written(`${whole}rules_file: ${path}\n`)).rules).toEqual([
-      { revoke_when: 'fail', of: 'INS-404-*', times: 1, within_days: 30 },
-    ]);
-  });
-
   it.each([
     ['a misspelled field', `${whole}webhok: https://a.test\n`, /the file: .*webhok/],
     ['no budget', whole.replace(', budget_usd_per_day: 0.5', ''), /providers\.0\.budget_usd_per_day/],
@@ -49,11 +42,6 @@ describe('the configuration of the monitor', () => {
       /either api_key_env/,
     ],
     ['a name that is no path', whole.replace('name: north', 'name: ../north'), /providers\.0\.name: must be/],
-    [
-      'another database',
-      whole.replace('sqlite:state.db', 'mysql://a'),
-      /state: must be sqlite:PATH or postgres/,
-    ],
     ['an unknown rule', `${whole}rules: [{ revoke_when: never }]\n`, /rules\.0/],
     ['text that is no YAML', 'state: [', /cannot be read as YAML/],
     ['one name twice', `${whole}${whole.split('\n')[3]}\n`, /providers\.1\.name: north is used twice/],

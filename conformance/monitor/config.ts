@@ -36,7 +36,8 @@ const provider = z
   });
 
 const config = z.strictObject({
-  state: z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/.+)$/, 'must be sqlite:PATH or postgres://…'),
+  /** A folder. */
+  state: z.string().min(1),
   providers: z.array(provider).min(1),
   reads: z.strictObject({ mean_hours: z.number().min(0.01).default(0.5) }).prefault({}),
   machines: z
@@ -66,7 +67,6 @@ const config = z.strictObject({
     .array(rule)
     .min(1)
     .default([...DEFAULT_RULES]),
-  rules_file: z.string().min(1).optional(),
   /** `HOST:PORT` of the page, the certificates and the metrics. */
   listen: z
     .string()
@@ -88,7 +88,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads a configuration file and the rules that it names. @throws {ConfigError} */
+/** Reads a configuration file. @throws {ConfigError} */
 export function readConfig(path: string): MonitorConfig {
   const read = check(path, config, readYaml(path));
   const names = new Set<string>();
@@ -96,10 +96,7 @@ export function readConfig(path: string): MonitorConfig {
     if (names.has(each)) throw new ConfigError(`${path}: providers.${index}.name: ${each} is used twice`);
     names.add(each);
   }
-  const { rules_file: rulesFile } = read;
-  if (rulesFile === undefined) return read;
-  const rules = check(rulesFile, z.array(rule).min(1), readYaml(rulesFile));
-  return { ...read, rules };
+  return read;
 }
 
 function readYaml(path: string): unknown {

@@ -2,21 +2,19 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { thisProcess } from '../resources/process-identity.ts';
 import { exponential, Moments } from './moments.ts';
-import { openState, type State } from './state/state.ts';
+import { openState, type State } from './state.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;
 
 async function opened(): Promise<State> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-moments-'));
-  const state = await openState(`sqlite:${join(folder, 'state.db')}`);
-  onTestFinished(async () => {
-    await state.close();
+  const state = await openState(folder);
+  onTestFinished(() => {
+    state.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  await state.lease.take(thisProcess(), NOW);
   return state;
 }
 
@@ -24,7 +22,7 @@ it('the gaps are exponential: their mean, and the share above the mean', async (
   const moments = new Moments(await opened(), 'seed', 'a', 'read');
   const gaps: number[] = [];
   for (let now = NOW; gaps.length < 2000; ) {
-    const next = await moments.next(now, 2);
+    const next = moments.next(now, 2);
     gaps.push((next - now) / HOUR_MS);
     now = next;
   }
@@ -43,17 +41,17 @@ it('a gap is finite, whatever is drawn', () => {
 
 it('a restart keeps the moment; a missed one is not made up', async () => {
   const state = await opened();
-  const dueAt = await new Moments(state, 'seed', 'a', 'read').resume(NOW, 2);
+  const dueAt = new Moments(state, 'seed', 'a', 'read').resume(NOW, 2);
   const afterRestart = new Moments(state, 'seed', 'a', 'read');
-  expect(await afterRestart.resume(NOW + 1, 2)).toBe(dueAt);
-  const late = await afterRestart.resume(dueAt + HOUR_MS, 2);
+  expect(afterRestart.resume(NOW + 1, 2)).toBe(dueAt);
+  const late = afterRestart.resume(dueAt + HOUR_MS, 2);
   expect(late).toBeGreaterThan(dueAt + HOUR_MS);
-  expect(await state.moment('a', 'read')).toMatchObject({ drawn: 2 });
+  expect(state.moment('a', 'read')).toMatchObject({ drawn: 2 });
 });
 
 it('a moment that was drawn before the clock was set back is drawn again', async () => {
   const moments = new Moments(await opened(), 'seed', 'a', 'read');
   const week = 7 * 24 * HOUR_MS;
-  await moments.resume(NOW + week, 1);
-  expect(await moments.resume(NOW, 1)).toBeLessThan(NOW + week);
+  moments.resume(NOW + week, 1);
+  expect(moments.resume(NOW, 1)).toBeLessThan(NOW + week);
 });

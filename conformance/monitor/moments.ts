@@ -1,6 +1,6 @@
 import { Draws } from '../transcript/draws.ts';
 import type { ProbeKind } from './records.ts';
-import type { Moment, State } from './state/state.ts';
+import type { Moment, State } from './state.ts';
 
 const MS_PER_HOUR = 3_600_000;
 /** `fraction` may be 0, and its logarithm infinite. */
@@ -29,20 +29,20 @@ export class Moments {
   }
 
   /** The moment that the state has, or a new one if it has none, has missed it, or the clock was set back since. */
-  async resume(now: number, meanHours: number): Promise<number> {
-    const known = await this.#state.moment(this.#provider, this.#kind);
+  resume(now: number, meanHours: number): number {
+    const known = this.#state.moment(this.#provider, this.#kind);
     if (known === undefined || known.dueAt <= now || known.drawnAt > now)
       return this.next(now, meanHours, known);
     return known.dueAt;
   }
 
   /** Draws the moment after `now`. Milliseconds since the epoch. */
-  async next(now: number, meanHours: number, known?: Moment): Promise<number> {
-    const before = known ?? (await this.#state.moment(this.#provider, this.#kind));
+  next(now: number, meanHours: number, known?: Moment): number {
+    const before = known ?? this.#state.moment(this.#provider, this.#kind);
     const drawn = (before?.drawn ?? 0) + 1;
     const fraction = this.#draws.fraction(`${this.#provider}/${this.#kind}/${drawn}`);
     const dueAt = Math.round(now + exponential(fraction, meanHours * MS_PER_HOUR));
-    await this.#state.setMoment(this.#provider, this.#kind, { drawn, drawnAt: now, dueAt });
+    this.#state.setMoment(this.#provider, this.#kind, { drawn, drawnAt: now, dueAt });
     return dueAt;
   }
 }

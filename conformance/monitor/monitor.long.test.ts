@@ -2,15 +2,7 @@ import { expect, it } from 'vitest';
 import type { Clock } from '../http/clock.ts';
 import type { Rules } from '../mutants/reference/rules.ts';
 import { cheats } from './cheats.fixture.ts';
-import {
-  BUDGET_USD,
-  configOf,
-  failingState,
-  spendByDay,
-  untilRented,
-  watchFor,
-  worldOf,
-} from './month.fixture.ts';
+import { BUDGET_USD, configOf, failing, untilRented, watchFor, worldOf } from './month.fixture.ts';
 import { MS_PER_DAY } from './spending.ts';
 
 const often = configOf({ reads: { mean_hours: 2 } });
@@ -40,20 +32,6 @@ it.each(cheats.filter(({ id }) => /leaves-remnants|good-to-the-suite/.test(id)))
   },
 );
 
-it('of two monitors on one state one waits, and takes over once the other ends', async () => {
-  const { clock, reference, start } = worldOf();
-  const first = await start();
-  const second = await start();
-  await clock.sleep(4 * MS_PER_DAY);
-  expect(second.log.join()).toMatch(/waiting for the state, which process \d+ on .* holds/);
-  expect(second.monitor.certificates()).toEqual([]);
-  expect(Math.max(...spendByDay(reference, clock.wall()).values())).toBeLessThanOrEqual(BUDGET_USD);
-  await first.stop();
-  await clock.sleep(2 * MS_PER_DAY);
-  expect(second.monitor.certificates()[0]?.probes.reads).toBeGreaterThan(15);
-  await second.stop();
-});
-
 it('answers of ten megabytes do not fill the state', async () => {
   const filler = 'x'.repeat(10_000_000);
   const { world, start } = worldOf({
@@ -71,7 +49,7 @@ it('answers of ten megabytes do not fill the state', async () => {
   await world.days(0.1);
   const [certificate] = monitor.certificates();
   const digest = certificate?.faults[0]?.transcript_sha256 ?? '';
-  expect((await state.transcript(digest))?.length).toBeLessThan(2_000_000);
+  expect(state.transcript(digest)?.length).toBeLessThan(2_000_000);
   await stop();
 });
 
@@ -89,9 +67,9 @@ it('a clock that is set back by a week does not silence the monitor for a week',
 });
 
 it('while the state is not available nothing is bought, and afterwards all goes on', async () => {
-  const { world, clock, reference, folder, start } = worldOf();
+  const { world, clock, reference, start } = worldOf();
   let isDown = false;
-  const state = await failingState(folder, () => (isDown ? 'the connection was refused' : undefined));
+  const state = failing(await world.openState(), () => (isDown ? 'the disk is full' : undefined));
   const { monitor, log, stop } = await start({ state, config: often });
   await untilRented(world);
   const before = reference.rented().length;
@@ -99,11 +77,10 @@ it('while the state is not available nothing is bought, and afterwards all goes 
   await clock.sleep(2 * MS_PER_DAY);
   expect(reference.rented()).toHaveLength(before);
   expect(reference.left()).toEqual([]);
-  expect(log.join()).toContain('the connection was refused');
+  expect(log.join()).toContain('the disk is full');
   isDown = false;
   await clock.sleep(3 * MS_PER_DAY);
   expect(reference.rented().length).toBeGreaterThan(before);
   expect(monitor.certificates()[0]?.probes.reads).toBeGreaterThan(20);
   expect(await stop()).toBe(0);
-  await state.close();
 });

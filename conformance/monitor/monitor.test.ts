@@ -4,7 +4,7 @@ import type { Transport } from '../http/transport.ts';
 import {
   BUDGET_USD,
   configOf,
-  failingState,
+  failing,
   spendByDay,
   untilRented,
   watchFor,
@@ -25,13 +25,26 @@ describe('restarts', () => {
     const second = await start();
     await clock.sleep(HOUR_MS / 4);
     expect(reference.left()).not.toContain('i-00001');
-    const [spent = 0] = [...(await second.monitor.state()).spentToday.values()];
+    const [spent = 0] = [...second.monitor.state().spentToday.values()];
     const real = spendByDay(reference, clock.wall());
     const today = real.get(dayOf(clock.wall())) ?? 0;
     expect(today).toBeGreaterThan(0);
     expect(spent).toBeGreaterThanOrEqual(today - 0.0001);
     expect(spent).toBeLessThanOrEqual(BUDGET_USD * 2);
     await second.stop();
+  });
+
+  it('a second monitor on one state is refused, until the first has ended', async () => {
+    const { world, reference, start } = worldOf();
+    const first = await start();
+    await untilRented(world);
+    await expect((await start()).stop()).rejects.toThrow(/cannot be held .*: end the other monitor/);
+    expect(await first.stop()).toBe(0);
+    const second = await start();
+    await world.days(0.5);
+    expect(second.monitor.certificates()[0]?.probes.reads).toBeGreaterThan(0);
+    expect(await second.stop()).toBe(0);
+    expect(reference.left()).toEqual([]);
   });
 
   it('a stop destroys the machine first', async () => {
@@ -64,10 +77,10 @@ it('a provider that never answers is not certified, and holds nothing up', async
 });
 
 it('while probes cannot be stored the published certificate is withheld', async () => {
-  const { clock, folder, start } = worldOf();
+  const { world, clock, folder, start } = worldOf();
   let isFull = false;
-  const state = await failingState(folder, (sql) =>
-    isFull && sql.startsWith('INSERT INTO monitor_probes') ? 'the disk is full' : undefined,
+  const state = failing(await world.openState(), (method) =>
+    isFull && method === 'addProbe' ? 'the disk is full' : undefined,
   );
   const config = { ...often, enough: { days: 0, reads: 1, machines: 0 }, publish_dir: `${folder}/published` };
   const { stop } = await start({ state, config, budgetUsd: 0.01 });
@@ -81,7 +94,6 @@ it('while probes cannot be stored the published certificate is withheld', async 
     because: [expect.stringMatching(/^the last probe was on /)],
   });
   await stop();
-  await state.close();
 });
 
 it('a budget of one cent buys nothing, says so once a day, and still reads', async () => {

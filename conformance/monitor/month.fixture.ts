@@ -15,9 +15,7 @@ import { Monitor } from './monitor.ts';
 import type { Alert } from './records.ts';
 import { DEFAULT_RULES } from './rules.ts';
 import { dayOf, MS_PER_DAY } from './spending.ts';
-import { createTables } from './state/schema.ts';
-import { openSqlite } from './state/sqlite.ts';
-import { openState, State } from './state/state.ts';
+import { openState, type State } from './state.ts';
 
 /** A provider that a test watches. */
 export interface WatchedSubject {
@@ -34,7 +32,7 @@ const QUARTER_HOUR_MS = 900_000;
 
 export function configOf(changed: Partial<MonitorConfig> = {}): MonitorConfig {
   return {
-    state: 'sqlite:unused',
+    state: 'unused',
     providers: [],
     reads: { mean_hours: 6 },
     machines: { least_hours: 2, mean_extra_minutes: 60, longest_use_minutes: 240, stopped_share: 0.3 },
@@ -82,7 +80,7 @@ export class MonitoredWorld implements AsyncDisposable {
   }
 
   async openState(): Promise<State> {
-    const state = await openState(`sqlite:${join(this.folder, 'state.db')}`);
+    const state = await openState(this.folder);
     this.#states.push(state);
     return state;
   }
@@ -151,7 +149,7 @@ export class MonitoredWorld implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { abandon } of this.#running) await abandon().catch(() => {});
-    for (const state of this.#states) await state.close();
+    for (const state of this.#states) state.close();
     for (const reference of this.references.values()) await reference.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -172,19 +170,17 @@ export async function untilRented({ clock, reference }: MonitoredWorld): Promise
   if (reference.left().length !== 1) throw new Error('the monitor has not rented one machine');
 }
 
-/** The state in a folder, whose database refuses what `failureOf` returns a message for. */
-export async function failingState(
-  folder: string,
-  failureOf: (sql: string) => string | undefined,
-): Promise<State> {
-  const file = await openSqlite(`${folder}/state.db`);
-  await createTables(file);
-  return new State({
-    ...file,
-    async query(sql, parameters) {
-      const message = failureOf(sql);
-      if (message !== undefined) throw new Error(message);
-      return file.query(sql, parameters);
+/** A state whose method fails where `failureOf` returns a message for its name. */
+export function failing(state: State, failureOf: (method: string) => string | undefined): State {
+  return new Proxy(state, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...given: unknown[]) => {
+        const message = failureOf(String(name));
+        if (message !== undefined) throw new Error(message);
+        return member.apply(target, given);
+      };
     },
   });
 }
@@ -226,7 +222,7 @@ export async function watchFor(
   const { reference, clock } = world;
   return {
     certificate,
-    alerts: await state.unsentAlerts(),
+    alerts: state.unsentAlerts(),
     left,
     running: reference.left(),
     log,

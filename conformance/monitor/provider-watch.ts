@@ -1,13 +1,13 @@
 import type { Clock } from '../http/clock.ts';
+import type { StoredLedger } from '../resources/ledger-file.ts';
+import { openEntries, sweep } from '../resources/sweep.ts';
 import { Draws } from '../transcript/draws.ts';
 import { type Certificate, certificateOf } from './certificate/certificate.ts';
 import { Moments } from './moments.ts';
-import { machineGapHours, planMachine } from './probe/plan.ts';
 import { machineProbe, type ProbeParts, readProbe } from './probe/probe.ts';
-import { sweepRuns } from './probe/sweep.ts';
+import { drawRental, machineGapHours } from './probe/rental.ts';
 import type { Alert, Priced, ProbeKind, StoredProbe } from './records.ts';
 import { dayOf, leftUsd, MS_PER_DAY, spentOn } from './spending.ts';
-import { LeaseLost } from './state/lease.ts';
 
 const MS_PER_HOUR = 3_600_000;
 /** The longest sleep: after it the wall clock is read again, which may have been set. */
@@ -28,7 +28,7 @@ export interface WatchParts extends ProbeParts {
   log: (text: string) => void;
   /** Called after each probe. */
   onProbe: () => void;
-  alert: (alert: Omit<Alert, 'at' | 'provider'>) => Promise<void>;
+  alert: (alert: Omit<Alert, 'at' | 'provider'>) => void;
 }
 
 /** Watches one provider: probes at drawn moments, within the budget of each day. */
@@ -36,7 +36,6 @@ export class ProviderWatch {
   readonly #parts: WatchParts;
   #probes: StoredProbe[] = [];
   #left = 0;
-  #stateChecked = false;
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
@@ -56,9 +55,9 @@ export class ProviderWatch {
   }
 
   /** Reads the probes of the window. */
-  async load(): Promise<void> {
+  load(): void {
     const { state, config, clock } = this.#parts;
-    this.#probes = await state.probesSince(this.name, clock.wall() - config.window_days * MS_PER_DAY);
+    this.#probes = state.probesSince(this.name, clock.wall() - config.window_days * MS_PER_DAY);
   }
 
   certificate(): Certificate {
@@ -67,10 +66,10 @@ export class ProviderWatch {
   }
 
   /** USD spent on the current day. */
-  async spentToday(): Promise<number> {
+  spentToday(): number {
     const { state, clock } = this.#parts;
     const now = clock.wall();
-    return spentOn(now, await state.entriesSince(this.name, dayOf(now)), now);
+    return spentOn(now, state.entriesSince(this.name, dayOf(now)), now);
   }
 
   /** Probes until the signal is aborted, and cleans up. What an earlier process left is destroyed first. */
@@ -91,13 +90,13 @@ export class ProviderWatch {
   }
 
   /** Sleeps until a moment. It is asked for again if the clock was set back. */
-  async #sleepUntil(momentOf: () => Promise<number>): Promise<void> {
+  async #sleepUntil(momentOf: () => number): Promise<void> {
     const { clock, signal } = this.#parts;
-    let dueAt = await momentOf();
+    let dueAt = momentOf();
     for (let now = clock.wall(); now < dueAt; ) {
       await clock.sleep(Math.min(dueAt - now, LONGEST_SLEEP_MS), signal);
       const later = clock.wall();
-      if (later < now) dueAt = await momentOf();
+      if (later < now) dueAt = momentOf();
       now = later;
     }
   }
@@ -125,21 +124,21 @@ export class ProviderWatch {
     const day = new Date(now).toISOString().slice(0, 10);
     const why = this.#whyNotBuy(now);
     if (why !== undefined) return alert({ id: `${this.name}/${day}/buy`, kind: 'cannot buy', text: why });
-    const left = leftUsd(provider.budget_usd_per_day, await state.entriesSince(this.name, dayOf(now)), now);
-    const plan = planMachine(
+    const left = leftUsd(provider.budget_usd_per_day, state.entriesSince(this.name, dayOf(now)), now);
+    const rental = drawRental(
       config,
       provider,
       await this.#offers(now),
       left,
       new Draws(`${seed}/${this.name}/machine/${now}`),
     );
-    if ('why' in plan) {
+    if ('why' in rental) {
       // A budget that is used up is the usual end of a day.
       if (left >= provider.budget_usd_per_day)
-        await alert({ id: `${this.name}/${day}/buy`, kind: 'cannot buy', text: plan.why });
+        alert({ id: `${this.name}/${day}/buy`, kind: 'cannot buy', text: rental.why });
       return;
     }
-    this.#add(await machineProbe(this.#parts, plan));
+    this.#add(await machineProbe(this.#parts, rental));
     await this.#sweep();
   }
 
@@ -179,28 +178,56 @@ export class ProviderWatch {
       });
   }
 
+  /** Destroys what earlier runs left, and nothing else. */
   async #sweep(): Promise<void> {
     const { alert, state } = this.#parts;
-    if (this.#stateChecked && (await state.openRuns(this.name)).length === 0) {
-      this.#left = 0;
-      return;
+    const { open, unreadable } = state.readLedgers(this.name);
+    const why = unreadable.map(({ path }) => `${path} cannot be read`);
+    let left = unreadable.length;
+    for (const stored of open) {
+      const swept = await this.#sweepRun(stored);
+      left += swept.left;
+      if (swept.why !== undefined) why.push(swept.why);
     }
-    const { left, why } = await sweepRuns(this.#parts);
-    this.#stateChecked = true;
     this.#left = left;
     if (left === 0) return;
     const text = `${left} resources may still be running and billed: ${why.join('; ')}`;
-    await alert({ id: `${this.name}/left/${text}`, kind: 'may be running', text });
+    alert({ id: `${this.name}/left/${text}`, kind: 'may be running', text });
   }
 
-  /** Runs one step. An error is logged, and does not end the watch, unless the state was taken over. */
+  async #sweepRun(stored: StoredLedger): Promise<{ left: number; why?: string }> {
+    const { config, provider, baseUrl, apiKey, transport, clock, abandon } = this.#parts;
+    const open = openEntries(stored);
+    if (stored.baseUrl !== baseUrl) {
+      const names = open.map(({ name, id }) => id ?? name).join(', ');
+      const why = `${names} may be running at ${stored.baseUrl}, which is no longer its base_url`;
+      return { left: open.length, why };
+    }
+    const swept = await sweep(stored, {
+      apiKey,
+      transport,
+      clock,
+      pollIntervalMs: config.poll_interval_ms,
+      patienceMs: config.ready_timeout_s * 1000,
+      // A stop lets it finish.
+      signal: abandon,
+      absent: [],
+      isOtherKeyAccepted: provider.accepts_other_key,
+      isFolderHeld: true,
+      onWait: () => {},
+    });
+    if (swept.result !== 'swept') return { left: open.length, why: swept.why };
+    const notes = swept.left.map(({ name, id, note }) => `${id ?? name}: ${note ?? 'not confirmed gone'}`);
+    return { left: notes.length, ...(notes.length > 0 && { why: notes.join('; ') }) };
+  }
+
+  /** Runs one step. An error is logged, and does not end the watch. */
   async #attempt(step: () => Promise<void>): Promise<void> {
     const { clock, signal, log } = this.#parts;
     try {
       await step();
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof LeaseLost) throw error;
       // A fault of the suite, too: what one provider answers must not end the watch of the others.
       log(`${this.name}: ${error instanceof Error ? error.message : error}; trying again in a minute`);
       await sleepUnlessAborted(clock, AFTER_ERROR_MS, signal);

@@ -1,5 +1,4 @@
 import { credentialMutants } from './access/credentials.mutants.ts';
-import { recognitionMutants } from './access/recognition.mutants.ts';
 import { availabilityMutants } from './catalog/availability.mutants.ts';
 import { offerMutants } from './catalog/offers.mutants.ts';
 import { conversationMutants } from './conventions/conversation.mutants.ts';
@@ -26,7 +25,6 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'the life of an instance': lifeMutants,
   'the machine behind it': machineMutants,
   'destroying an instance': destroyMutants,
-  'servers that behave well for the suite only': recognitionMutants,
   'what must be refused': refusalMutants,
   'names, keys, first boots and races': fullMutants,
   'a restart': restartMutants,

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
 import { reddened, runAgainst } from './harness.ts';
-import type { Mutant, Variation } from './mutant.ts';
+import type { Variation } from './mutant.ts';
 
 const { rows } = loadRequirements();
 
@@ -24,11 +24,4 @@ export async function expectNoFailureInPlain({
   expect(trial.records.at(-1)).toMatchObject({ kind: 'end', reason: 'completed' });
   expect(warns).toEqual(expect.arrayContaining(reddened(trial)));
   expect(trial.leaked, 'resources that were left and not reported').toEqual([]);
-}
-
-/** Expects that a usual run finds nothing in a server that recognises the suite. */
-export async function expectUnseenInUsual({ run: _run, ...mutant }: Mutant): Promise<void> {
-  const trial = await runAgainst(mutant, rows);
-  expect(reddened(trial)).toEqual([]);
-  expect(trial.hits, 'times that the deviation took effect').toBe(0);
 }

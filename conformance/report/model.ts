@@ -1,5 +1,6 @@
 import type { Requirements } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
+import { isPolledRead } from '../transcript/exchange.ts';
 import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import type { Judged } from '../verdict/judge.ts';
 import { type Counts, countVerdicts, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
@@ -12,11 +13,11 @@ import {
   type ReportCheck,
   type ReportSettings,
   type ReportTier,
+  type ReportTiming,
   TIERS,
   type TierState,
 } from './report.ts';
 import { round, ShownRecords } from './shown.ts';
-import { toTimings } from './timings.ts';
 import { whyOf } from './why.ts';
 
 const MAX_DETAIL_CHARACTERS = 2000;
@@ -49,7 +50,6 @@ export function toReport(
     requirements_digest: requirements.digest,
     ...(run.requirements !== requirements.digest && { run_requirements_digest: run.requirements }),
     ...(run.nonce !== undefined && { nonce: run.nonce }),
-    ...(run.suiteDigest !== undefined && { suite_sha256: run.suiteDigest }),
     ...toTlsKeys(evidence),
     contract_version: requirements.contract,
     run_id: run.runId,
@@ -128,4 +128,26 @@ function stateOf({ fail, not_tested, pass, warn, not_applicable }: Counts): Tier
   if (not_tested > 0) return 'incomplete';
   if (pass + warn > 0) return 'conformant';
   return not_applicable > 0 ? 'absent' : 'not looked at';
+}
+
+const WAITS = {
+  'to ONLINE': 'boot/poll',
+  'to STOPPED': 'stop/poll',
+  'to ONLINE again': 'start/poll',
+  'to 404': 'destroy/poll',
+} as const;
+
+/** How long the target took, for comparisons between runs. */
+function toTimings(evidence: Evidence): ReportTiming[] {
+  const waits = Object.entries(WAITS).flatMap(([what, step]) => {
+    const reads = evidence.anySteps(step);
+    const [first, last] = [reads[0], reads.at(-1)];
+    return first === undefined || last === undefined
+      ? []
+      : [{ what, ms: round(last.endedAt - first.sentAt) }];
+  });
+  const polls = evidence.exchanges.filter(isPolledRead);
+  const sorted = polls.map(({ answer }) => answer?.firstByteMs ?? 0).toSorted((a, b) => a - b);
+  const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1];
+  return p95 === undefined ? waits : [...waits, { what: '95th percentile of a polled read', ms: round(p95) }];
 }

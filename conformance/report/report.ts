@@ -22,8 +22,6 @@ export interface Report {
   run_requirements_digest?: string;
   /** The text given with `--nonce`. */
   nonce?: string;
-  /** What the run said of its own program: SHA-256, hex. */
-  suite_sha256?: string;
   /** SHA-256 of each public key that the target showed in TLS (SubjectPublicKeyInfo, DER), hex. */
   tls_keys?: string[];
   contract_version: string;

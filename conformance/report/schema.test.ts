@@ -7,7 +7,7 @@ import { toJson } from './model.ts';
 import { greenReport, reportOf, sampleReport, sampleRun } from './sample.fixture.ts';
 
 const askedReport = reportOf([
-  sampleRun({ nonce: 'market-1', isChained: true, suiteDigest: 'd2'.repeat(32) }),
+  sampleRun({ nonce: 'market-1', isChained: true }),
   {
     kind: 'exchange',
     n: 1,

@@ -1,18 +1,6 @@
+import { duration, LONG_MS } from '../text/wording.ts';
 import type { Verdict } from '../verdict/judge.ts';
-import type { ReportLogin } from './report.ts';
-
-/** Durations from here on are in minutes: 59.95 s rounds to 60.0 s, a minute. */
-const LONG_MS = 59_950;
-
-/** A duration in readable form: `340 ms`, `10 s`, `12.4 s`, `3 min 05 s`, `2 h 10 min`. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < LONG_MS) return `${Math.round(ms / 100) / 10} s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
-  const minutes = Math.round(seconds / 60);
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
-}
+import type { Report, ReportLogin } from './report.ts';
 
 /** A time since the run's start: `+12.4 s`. */
 export function atRunTime(ms: number): string {
@@ -51,4 +39,11 @@ export function loginInWords({ username, host, port, key, rung, message, took_ms
       ? 'logged in'
       : `did not get past “${rung}”${message === undefined ? '' : `: ${message}`}`;
   return `${username}@${host}:${port} with the ${key} key ${came}, after ${duration(took_ms)}`;
+}
+
+/** What the signature of a report proves, as one sentence without its full stop. */
+export function whatItProves({ nonce, judged_by }: Pick<Report, 'nonce' | 'judged_by'>): string {
+  const edited = judged_by === undefined ? '' : ', of a transcript that could be edited';
+  const asked = nonce === undefined ? '' : ', for the nonce that it names';
+  return `the holder of the key says so${edited}${asked}; only a run of your own cannot be invented`;
 }

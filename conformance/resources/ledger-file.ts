@@ -161,6 +161,7 @@ export interface UnreadableLedger {
 }
 
 export interface StateFolder {
+  all: StoredLedger[];
   /** The ledgers with open entries, oldest first. */
   open: StoredLedger[];
   unreadable: UnreadableLedger[];
@@ -173,18 +174,19 @@ export function readOpenLedgers(folder: string): StoredLedger[] {
 
 /** Reads every ledger in a folder. An unreadable file does not hide the others. Throws if the folder cannot be read. */
 export function readStateFolder(folder: string): StateFolder {
-  const open: StoredLedger[] = [];
+  const all: StoredLedger[] = [];
   const unreadable: UnreadableLedger[] = [];
   for (const name of fileNames(folder)) {
     const path = join(folder, name);
     try {
       const ledger = readLedger(path);
-      if (ledger !== undefined && hasSomethingOpen(ledger)) open.push(ledger);
+      if (ledger !== undefined) all.push(ledger);
     } catch (cause) {
       unreadable.push({ path, cause });
     }
   }
-  return { open: open.toSorted((a, b) => a.startedAt.localeCompare(b.startedAt)), unreadable };
+  all.sort((a, b) => a.startedAt.localeCompare(b.startedAt));
+  return { all, open: all.filter(hasSomethingOpen), unreadable };
 }
 
 function hasSomethingOpen({ entries, unreadable, isClosed }: StoredLedger): boolean {

@@ -47,11 +47,9 @@ export type LedgerLine =
   | { line: 'entry'; entry: Entry }
   | { line: 'closed' };
 
-/** The file of the ledger. `append` returns once the line is safely on disk, unless there is `flushed`. */
+/** The file of the ledger. `append` returns once the line is safely on disk. */
 export interface LedgerFile {
   append(line: LedgerLine): void;
-  /** Resolves once every line appended before is safely stored. Rejects with `LedgerError`: then nothing is bought. */
-  flushed?(): Promise<void>;
 }
 
 export interface LedgerParts {
@@ -101,11 +99,6 @@ export class Ledger {
     this.entries.push(full);
     this.#write(full);
     return full;
-  }
-
-  /** Waits until every intent is stored. Rejects with `LedgerError`. */
-  async flushed(): Promise<void> {
-    await this.#parts.file.flushed?.();
   }
 
   /** Never reuses a number, even if a line of the stored ledger was lost. */

@@ -87,7 +87,6 @@ export class Resources {
     this.#parts.signal.throwIfAborted();
     await this.#readExistingIds();
     const entry = this.#intend(request);
-    await this.#parts.ledger.flushed();
     // A POST is never interrupted: it could leave an unknown resource.
     const exchange = await this.#parts.client.send(
       request.step,
@@ -106,7 +105,6 @@ export class Resources {
     // All or none: an intent whose request is never sent would be searched for later.
     this.#parts.budget.allow(requests.map(priceOf));
     const entries = requests.map((request) => ({ request, entry: this.#intend(request) }));
-    await this.#parts.ledger.flushed();
     const exchanges = await this.#parts.client.sendTogether(
       entries.map(({ request, entry }) => ({ step: request.step, call: callOf(request, entry) })),
       this.#parts.signal,

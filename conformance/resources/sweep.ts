@@ -23,6 +23,8 @@ export interface SweepParts extends SignIn {
   absent: readonly string[];
   /** Accepts a key other than the run's that belongs to the same account. */
   isOtherKeyAccepted?: boolean;
+  /** The caller holds the folder of the ledgers: neither the run nor another sweep can be under way. */
+  isFolderHeld?: boolean;
   onWait: (text: string) => void;
 }
 
@@ -39,12 +41,13 @@ export type Swept =
  */
 export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Swept> {
   const { process: owner } = stored;
-  if (owner !== undefined && isPresumedAlive(owner, stored.touchedAt))
+  const isHeld = parts.isFolderHeld === true;
+  if (!isHeld && owner !== undefined && isPresumedAlive(owner, stored.touchedAt))
     return { result: 'busy', why: `the run still goes on: process ${owner.pid} on ${owner.host}` };
   if (!isKeyOfRun(stored, parts))
     return { result: 'unreachable', why: keyMismatchMessage(parts), left: openEntries(stored) };
-  using held = lock(stored.path);
-  if (held === undefined) return { result: 'busy', why: 'another sweep is in progress' };
+  using held = isHeld ? undefined : lock(stored.path);
+  if (!isHeld && held === undefined) return { result: 'busy', why: 'another sweep is in progress' };
   // Another sweep may have finished before this one got the lock.
   const entries = readLedger(stored.path)?.entries ?? stored.entries;
   const file = reopenLedgerFile(stored.path);
@@ -69,15 +72,10 @@ function isKeyOfRun({ runId, keyPrint }: StoredLedger, parts: SweepParts): boole
 
 function keyMismatchMessage({ apiKey }: SignIn): string {
   const which = apiKey === undefined ? 'user name' : 'API key';
-  return `left alone: the ${which} is not that of the run, and another account would not be shown what the run made. Sign in as the run did or, where the ${which} is of the same account, pass --other-key`;
+  return `left alone: the ${which} is not that of the run, and another account would not be shown what the run made. Sign in as the run did or, where the ${which} is of the same account, pass --other-key (of a monitor: accepts_other_key)`;
 }
 
-/** As `sweep`, of a ledger that the caller holds. */
-export async function sweepLedger(
-  stored: Pick<StoredLedger, 'runId' | 'baseUrl' | 'plain' | 'unreadable'>,
-  ledger: Ledger,
-  parts: SweepParts,
-): Promise<Swept> {
+async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepParts): Promise<Swept> {
   const client = createWire(stored, parts);
   for (const entry of ledger.open) if (parts.absent.includes(entry.name)) ledger.refused(entry);
   if (ledger.open.length === 0 && stored.unreadable.length === 0) {
@@ -117,7 +115,7 @@ async function listWith(client: TargetClient, { signal, ...signIn }: SweepParts)
 }
 
 function createWire(
-  stored: Pick<StoredLedger, 'runId' | 'baseUrl' | 'plain'>,
+  stored: StoredLedger,
   { transport, clock, apiKey, login, pollIntervalMs }: SweepParts,
 ): TargetClient {
   return new TargetClient({

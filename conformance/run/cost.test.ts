@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
+import { toPlan } from '../doctor/plan.ts';
 import { Evidence } from '../evidence/evidence.ts';
 import { reddened, runAgainst, type Subject } from '../mutants/harness.ts';
-import { toPlan } from '../plan/plan.ts';
 import { toReceipt, totalOf } from '../report/receipt.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
 import { REFUSAL_CASES } from '../scenarios/instances/refusal-cases.ts';

@@ -1,6 +1,5 @@
 import { suiteVersion } from '../contract/package.ts';
 import { loadRequirements } from '../contract/requirements.ts';
-import { suiteDigest } from '../contract/suite-digest.ts';
 import { type Identity, type PlainSource, plainSourceOf } from '../http/identity.ts';
 import { identityOf } from '../http/plain-identity.ts';
 import { withoutUsername } from '../http/sign-in.ts';
@@ -11,7 +10,7 @@ import { keyFingerprintOf, Ledger, toRecord } from '../resources/ledger.ts';
 import { lookForStrays, reopenListed } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
 import { lookForUnexplained } from '../scenarios/instances/strays.ts';
-import { searchesLikeMarketplace } from '../scenarios/plain/searches.ts';
+import { searchesLikeMarketplace } from '../scenarios/plain/order.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
 import { KeyRing } from '../ssh/key-ring.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
@@ -147,7 +146,6 @@ async function recordStart(
     seed: draws.seed,
     ...(options.nonce !== undefined && { nonce: options.nonce }),
     isChained: true,
-    suiteDigest: suiteDigest(),
     startedAt,
     userAgent: identity.userAgent,
     settings,
@@ -203,7 +201,7 @@ function createSession(
 
 function keyRing(ssh: SshClient, identity: Identity, redactor: Redactor): KeyRing {
   return new KeyRing((name) => {
-    const pair = ssh.newKeyPair(identity.keyComment(name), identity.keyType(name));
+    const pair = ssh.newKeyPair(identity.keyComment(name));
     redactor.add(`${name} private key`, pair.privateKey);
     return pair;
   });

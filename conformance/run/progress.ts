@@ -2,6 +2,7 @@ import type { Clock } from '../http/clock.ts';
 import { costUsd, formatUsd } from '../resources/budget.ts';
 import { type Entry, isOpen } from '../resources/ledger.ts';
 import { printable } from '../text/printable.ts';
+import { duration } from '../text/wording.ts';
 import type { TranscriptRecord } from '../transcript/records.ts';
 import type { RunEvent } from './options.ts';
 
@@ -85,7 +86,7 @@ function plainLines({ write, clock, every = unrefInterval }: ProgressParts, stat
       say(`  still at it: ${state.line()}`);
       return;
     }
-    const so = seconds(clock.now() - waiting.since);
+    const so = wholeSeconds(clock.now() - waiting.since);
     say(`  still waiting ${waiting.text}, ${so} by now (${state.elapsed}, ${state.cost})`);
   };
   const stop = every(1000, tick);
@@ -191,7 +192,7 @@ class RunState {
   }
 
   get elapsed(): string {
-    return seconds(this.#clock.now() - this.#startedAt);
+    return wholeSeconds(this.#clock.now() - this.#startedAt);
   }
 
   get cost(): string {
@@ -212,10 +213,9 @@ class RunState {
   }
 }
 
-/** Formats whole seconds, so that the line changes once per second: `3 min 05 s`. */
-function seconds(ms: number): string {
-  const whole = Math.floor(ms / 1000);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`;
+/** Whole seconds, so that the line changes once per second. */
+function wholeSeconds(ms: number): string {
+  return ms < 1000 ? '0 s' : duration(Math.floor(ms / 1000) * 1000);
 }
 
 function unrefInterval(ms: number, tick: () => void): () => void {

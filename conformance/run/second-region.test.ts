@@ -1,9 +1,9 @@
 import { beforeAll, expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
+import { toPlan } from '../doctor/plan.ts';
 import { Evidence } from '../evidence/evidence.ts';
 import { runAgainst, type Trial } from '../mutants/harness.ts';
-import { toPlan } from '../plan/plan.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
 
 const { rows } = loadRequirements();

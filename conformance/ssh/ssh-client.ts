@@ -1,8 +1,5 @@
 import type { SshRung } from '../transcript/records.ts';
 
-/** The types of keys that users have. */
-export type KeyType = 'ed25519' | 'rsa' | 'ecdsa';
-
 /** A key pair made for one run. `publicKey` is one OpenSSH line, `privateKey` OpenSSH's PEM. */
 export interface KeyPair {
   publicKey: string;
@@ -38,6 +35,6 @@ export interface SshOutcome {
 /** Logs in as a user would: one key, no agent, no password, no other authentication method. Throws nothing. */
 export interface SshClient {
   login(login: SshLogin): Promise<SshOutcome>;
-  /** Generates a key pair; `comment` is appended to the public line. Default: ed25519. */
-  newKeyPair(comment: string, type?: KeyType): KeyPair;
+  /** Generates an Ed25519 key pair; `comment` is appended to the public line. */
+  newKeyPair(comment: string): KeyPair;
 }

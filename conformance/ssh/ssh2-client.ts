@@ -1,5 +1,5 @@
 import ssh2 from 'ssh2';
-import type { KeyPair, KeyType, SshClient } from './ssh-client.ts';
+import type { KeyPair, SshClient } from './ssh-client.ts';
 import { Ssh2Login } from './ssh2-login.ts';
 
 const ED25519_BLOB_BYTES = 51;
@@ -16,23 +16,11 @@ export function ssh2Client(): SshClient {
   };
 }
 
-const RSA_BITS = 3072;
-const ECDSA_BITS = 256;
-
-function newKeyPair(comment: string, type: KeyType = 'ed25519'): KeyPair {
-  if (type === 'ed25519') return newEd25519Pair(comment);
-  const pair =
-    type === 'rsa'
-      ? ssh2.utils.generateKeyPairSync('rsa', { bits: RSA_BITS, comment })
-      : ssh2.utils.generateKeyPairSync('ecdsa', { bits: ECDSA_BITS, comment });
-  return { publicKey: pair.public, privateKey: pair.private };
-}
-
 /**
  * ssh2 1.17 drops leading zero bytes of the public key, which makes one key in 256 malformed. Those are generated
  * again.
  */
-function newEd25519Pair(comment: string): KeyPair {
+function newKeyPair(comment: string): KeyPair {
   for (;;) {
     const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment });
     const blob = Buffer.from(pair.public.split(' ')[1] ?? '', 'base64');

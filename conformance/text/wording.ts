@@ -12,6 +12,19 @@ export function listed(items: readonly string[], most = 4): string {
   return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
 }
 
+/** Durations from here on are in minutes: 59.95 s rounds to 60.0 s, a minute. */
+export const LONG_MS = 59_950;
+
+/** A duration in readable form: `340 ms`, `10 s`, `12.4 s`, `3 min 05 s`, `2 h 10 min`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < LONG_MS) return `${Math.round(ms / 100) / 10} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
+  const minutes = Math.round(seconds / 60);
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
+}
+
 /** The largest share of letters that may differ in a likely typo. */
 const TOLERATED_SHARE = 0.34;
 const MOST_COMPARED = 1000;

@@ -51,7 +51,7 @@ export function requestOf({ request }: Exchange): string {
   return printable(`${request.method} ${request.path}`, 100);
 }
 
-/** The answer in a few words: its status, and the error code or the start of its body. */
+/** The answer in a few words: its status, and the error code, the status of the resource or the start of its body. */
 export function answerOf(exchange: Exchange): string {
   const { answer, failure } = exchange;
   if (answer === undefined) return `no answer: ${failure?.message ?? 'the connection was lost'}`;
@@ -61,7 +61,7 @@ export function answerOf(exchange: Exchange): string {
     return `${answer.status} with a body that is not JSON: ${printable(answer.body.trim(), 60)}`;
   const error = isObject(body) ? body['error'] : undefined;
   const code = stringField(error, 'code');
-  return code === undefined
-    ? `${answer.status} with ${shortJson(body)}`
-    : `${answer.status} ${printable(code, 60)}`;
+  if (code !== undefined) return `${answer.status} ${printable(code, 60)}`;
+  const status = stringField(body, 'status');
+  return `${answer.status} with ${status === undefined ? shortJson(body) : `status ${printable(status, 60)}`}`;
 }

@@ -36,8 +36,6 @@ export interface RunRecord {
   nonce?: string;
   /** Each line of the file has a link of the hash chain (`Chain`). Transcripts of earlier versions have none. */
   isChained?: true;
-  /** What the run says of its own program (`suiteDigest`): SHA-256, hex. */
-  suiteDigest?: string;
   /** The check ids of `--only`; absent if all checks of the level run. */
   only?: readonly string[];
   /** RFC 3339. */

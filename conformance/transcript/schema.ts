@@ -39,7 +39,6 @@ const run = z.object({
   seed: z.string().exactOptional(),
   nonce: z.string().exactOptional(),
   isChained: z.literal(true).exactOptional(),
-  suiteDigest: sha256.exactOptional(),
   only: z.array(z.string()).exactOptional(),
   startedAt: wall,
   userAgent: z.string(),

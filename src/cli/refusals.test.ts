@@ -318,7 +318,7 @@ describe('--help', () => {
     ['check-config --help', /^Usage: berth check-config \[options\]\n[\s\S]*--config <file>/],
     ['help backup', /^Usage: berth backup \[options\] <file>\n/],
     ['help conformance', /^Usage: berth conformance \[options\]/],
-    ['help conformance plan', /^Usage: berth conformance plan \[options\]/],
+    ['help conformance doctor', /^Usage: berth conformance doctor \[options\]/],
   ])('berth %s', async (line, text) => {
     const { code, stdout, stderr } = await runMain(line.split(' '));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

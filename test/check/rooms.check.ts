@@ -79,7 +79,7 @@ const levels: Readonly<Record<string, string>> = {
     'contract model providers deps.ts discounts mail ledger teams ssh-keys offers volumes deployments sync operate console http',
   'src/compose/': 'stores server drivers orchestrator doctor marketplace serve sandbox',
   'conformance/':
-    'text contract transcript http ssh waiting resources scenarios evidence checks verdict plan doctor run report certificate monitor mutants cli cli.ts index.ts',
+    'text contract transcript http ssh waiting resources scenarios evidence checks verdict doctor run report certificate monitor mutants cli cli.ts index.ts',
   'simulation/': 'kernel runner orchestrator engine marketplace simulations.ts mutants cli.ts main.ts',
 };
 

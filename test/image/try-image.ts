@@ -230,7 +230,7 @@ function tryConformance(key: string): void {
 async function tryMonitor(key: string): Promise<void> {
   writeFileSync(
     join(folder, 'monitor.yaml'),
-    `state: sqlite:/data/monitor.db
+    `state: /data/monitor
 providers:
   - { name: image, base_url: '${BASE_URL}', api_key_env: KEY, budget_usd_per_day: 0.01, allow_private: true }
 reads: { mean_hours: 0.01 }

@@ -39,7 +39,7 @@ describe('a monitor that is killed', () => {
     const path = join(root.path, `monitor-${++count}.yaml`);
     writeFileSync(
       path,
-      `state: sqlite:${join(root.path, `state-${count}.db`)}
+      `state: ${join(root.path, `state-${count}`)}
 providers:
   - { name: fast, base_url: "${proxy.baseUrl}", api_key_env: KEY, budget_usd_per_day: 100, allow_private: true }
 reads: { mean_hours: 0.2 }

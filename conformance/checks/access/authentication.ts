@@ -1,10 +1,9 @@
 import { type Evidence, requestBetweenReads, statusShown } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, judgeEachExchange, notApplicable } from '../../evidence/finding.ts';
 import { answerOf, isSuccess, requestOf, statusOf } from '../../transcript/exchange.ts';
-import type { Check } from '../check.ts';
-import { answeredExchanges, answersOf, isFromProxy } from '../conventions/conventions.ts';
+import { answersOf, type Check } from '../check.ts';
+import { answeredExchanges, isFromProxy } from '../conventions/conventions.ts';
 import { envelopeProblem } from '../conventions/errors.ts';
-import { describeAnswer } from '../instances/create.ts';
 
 const scenarios = ['unauthenticated'];
 
@@ -99,7 +98,7 @@ export const liveInstanceChecks: readonly Check[] = [
             ? undefined
             : {
                 expected: '401; a 404 would be taken for DESTROYED when a key is lost',
-                actual: describeAnswer(exchange),
+                actual: answerOf(exchange),
               },
       ),
   },
@@ -123,7 +122,7 @@ function judgeActions(evidence: Evidence): Finding {
     asked,
     'stops, starts and DELETEs of a live instance without a good credential',
     ({ before, asked: exchange, after }) => {
-      if (statusOf(exchange) !== 401) return { expected: '401', actual: describeAnswer(exchange) };
+      if (statusOf(exchange) !== 401) return { expected: '401', actual: answerOf(exchange) };
       return statusShown(before) === statusShown(after)
         ? undefined
         : {

@@ -4,8 +4,7 @@ import { hasField, isObject, type JsonObject, parseJson, stringField } from '../
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, requestOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import type { Check } from '../check.ts';
-import { answersOf } from '../conventions/conventions.ts';
+import { answersOf, type Check } from '../check.ts';
 
 const scenarios = ['token'];
 

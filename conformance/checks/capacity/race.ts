@@ -8,6 +8,7 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { acceptedDelete, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
+import { isLoggedIn } from '../../evidence/logins.ts';
 import { holdsUnit } from '../../scenarios/capacity/race.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
 import { sshEndpointOf } from '../../scenarios/session.ts';
@@ -17,7 +18,6 @@ import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, SshRecord } from '../../transcript/records.ts';
 import { type Check, withoutRateLimited } from '../check.ts';
-import { isLoggedIn } from '../machine/ssh.ts';
 
 const scenarios = ['race'];
 

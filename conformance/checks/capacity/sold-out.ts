@@ -1,8 +1,8 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
-import { duration } from '../../evidence/instances.ts';
 import { lists, type Place } from '../../scenarios/catalog/catalog.ts';
 import { PUT_BACK_MS } from '../../scenarios/instances/purchase.ts';
+import { duration } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, codeOfConflict, isBeyondQuota, judgeStatus, withoutRateLimited } from '../check.ts';

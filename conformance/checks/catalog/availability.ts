@@ -4,8 +4,7 @@ import { isWhole, type OfferRead, offerReads, staticDifferences, wholeReads } fr
 import { objectsField, stringField, stringsField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
-import type { Check } from '../check.ts';
-import { answersOf } from '../conventions/conventions.ts';
+import { answersOf, type Check } from '../check.ts';
 import { judgeEachOffer, judgeListAnswers } from './catalog.ts';
 import { judgeRegionByRegion } from './region-by-region.ts';
 

@@ -21,8 +21,7 @@ import {
 } from '../../evidence/offers.ts';
 import { hasField, isObject, stringField, stringsField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
-import { type Check, listProblem } from '../check.ts';
-import { answersOf } from '../conventions/conventions.ts';
+import { answersOf, type Check, listProblem } from '../check.ts';
 
 const scenarios = ['catalog'];
 

@@ -5,7 +5,6 @@ import {
   judgeEachExchange,
   notApplicable,
   notTested,
-  refuseTooLong,
 } from '../../evidence/finding.ts';
 import { isObject } from '../../text/json.ts';
 import { isLoopback } from '../../text/loopback.ts';
@@ -30,17 +29,6 @@ const FROM_A_FIREWALL = [403, 414];
  */
 export function isFromProxy({ step, answer }: Exchange): boolean {
   return step === 'unknown/odd-id' && FROM_A_FIREWALL.includes(answer?.status ?? 0);
-}
-
-/**
- * The answered exchanges of steps. WIRE-REACH-001 reports missing answers, and a rate limit is not a refusal, so both
- * are left out. Throws `MissingEvidence` if the steps were not taken.
- */
-export function answersOf(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
-  const asked = evidence.steps(...steps);
-  const found = asked.filter(({ answer }) => answer !== undefined && answer.status !== 429);
-  if (found.length === 0) refuseTooLong(asked);
-  return found;
 }
 
 export const conventionChecks: readonly Check[] = [

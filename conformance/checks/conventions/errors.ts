@@ -4,8 +4,8 @@ import { hasField, isObject, type JsonObject, stringField } from '../../text/jso
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, jsonOf, requestOf, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import type { Check } from '../check.ts';
-import { answeredExchanges, answersOf, isFromProxy } from './conventions.ts';
+import { answersOf, type Check } from '../check.ts';
+import { answeredExchanges, isFromProxy } from './conventions.ts';
 
 const scenarios = ['unauthenticated', 'unknown'];
 

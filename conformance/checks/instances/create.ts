@@ -6,9 +6,8 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { duration } from '../../evidence/instances.ts';
 import { isObject, parseJson, stringField } from '../../text/json.ts';
-import { shortJson } from '../../text/wording.ts';
+import { duration, shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, withoutRateLimited } from '../check.ts';
@@ -35,7 +34,7 @@ export const createChecks: readonly Check[] = [
       return judgeEachExchange(asked, 'valid creates', (exchange) =>
         statusOf(exchange) === 201
           ? undefined
-          : { expected: '201, with the instance', actual: describeAnswer(exchange) },
+          : { expected: '201, with the instance', actual: answerOf(exchange) },
       );
     },
   },
@@ -102,18 +101,6 @@ export const createChecks: readonly Check[] = [
 /** Every create of the run that was answered with an instance. */
 function created(evidence: Evidence): Exchange[] {
   return evidence.instances.flatMap((timeline) => timeline.created ?? []);
-}
-
-/** The answer as its status and error code. */
-export function describeAnswer(exchange: Exchange): string {
-  const { answer, failure } = exchange;
-  if (answer === undefined) return `no answer: ${failure?.message}`;
-  const body = parseJson(answer.body);
-  const error = isObject(body) ? body['error'] : undefined;
-  const code = stringField(error, 'code');
-  const status = stringField(body, 'status');
-  if (code !== undefined) return `${answer.status} ${code}`;
-  return status === undefined ? `${answer.status}` : `${answer.status} with status ${status}`;
 }
 
 export const nameChecks: readonly Check[] = [

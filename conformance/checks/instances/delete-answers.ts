@@ -1,12 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach } from '../../evidence/finding.ts';
-import {
-  duration,
-  type InstanceTimeline,
-  isBefore,
-  isEnd,
-  type Observation,
-} from '../../evidence/instances.ts';
+import { type InstanceTimeline, isBefore, isEnd, type Observation } from '../../evidence/instances.ts';
+import { duration } from '../../text/wording.ts';
 import { statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';

@@ -6,8 +6,9 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { duration, FRESH_MS, isEnd, type Observation } from '../../evidence/instances.ts';
+import { FRESH_MS, isEnd, type Observation } from '../../evidence/instances.ts';
 import { stringField } from '../../text/json.ts';
+import { duration } from '../../text/wording.ts';
 import { answerOf, isSuccess, listOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { DESTROYED_SHOWN_MS } from '../../waiting/wait-limiter.ts';
@@ -19,7 +20,6 @@ import {
   unlessReclaimed,
   withoutRateLimited,
 } from '../check.ts';
-import { describeAnswer } from './create.ts';
 
 const scenarios = ['destroy'];
 
@@ -36,7 +36,7 @@ export const destroyChecks: readonly Check[] = [
             ? undefined
             : {
                 expected: '200, with the instance DESTROYING or DESTROYED',
-                actual: describeAnswer(exchange),
+                actual: answerOf(exchange),
               },
         ),
       ),
@@ -58,7 +58,7 @@ export const destroyChecks: readonly Check[] = [
         (exchange) =>
           isIdempotent(exchange, ['DESTROYING', 'DESTROYED'])
             ? undefined
-            : { expected: '200 with DESTROYING or DESTROYED, or 404', actual: describeAnswer(exchange) },
+            : { expected: '200 with DESTROYING or DESTROYED, or 404', actual: answerOf(exchange) },
       ),
   },
   {
@@ -72,7 +72,7 @@ export const destroyChecks: readonly Check[] = [
         (exchange) =>
           isIdempotent(exchange, ['DESTROYED'])
             ? undefined
-            : { expected: '404, or 200 with DESTROYED', actual: describeAnswer(exchange) },
+            : { expected: '404, or 200 with DESTROYED', actual: answerOf(exchange) },
       ),
   },
 ];
@@ -104,7 +104,7 @@ function judgeGone(evidence: Evidence): Finding {
     (exchange) =>
       exchange !== undefined && statusOf(exchange) === 404
         ? undefined
-        : { expected: '404', actual: exchange === undefined ? 'no read' : describeAnswer(exchange) },
+        : { expected: '404', actual: exchange === undefined ? 'no read' : answerOf(exchange) },
     (exchange) => exchange,
   );
 }

@@ -1,12 +1,12 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, judgeEachExchange, notTested } from '../../evidence/finding.ts';
+import { isLoggedIn } from '../../evidence/logins.ts';
 import { lists } from '../../scenarios/catalog/catalog.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { placeOf } from '../capacity/place.ts';
 import { type Check, isBeyondQuota, shownStatus, stillWaiting, withoutRateLimited } from '../check.ts';
-import { isLoggedIn } from '../machine/ssh.ts';
 
 /** What is sold in a second region can be bought, and used, there. */
 export const elsewhereChecks: readonly Check[] = [

@@ -13,10 +13,9 @@ import {
   type Observation,
 } from '../../evidence/instances.ts';
 import { stringField } from '../../text/json.ts';
-import { statusOf } from '../../transcript/exchange.ts';
+import { answerOf, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
-import { describeAnswer } from './create.ts';
 
 const scenarios = ['create', 'boot', 'online'];
 
@@ -112,7 +111,7 @@ function judgeReadable(evidence: Evidence): Finding {
   const finding = judgeEachExchange(polled, 'reads of an instance in its life', (exchange) =>
     [200, 404, 429].includes(statusOf(exchange) ?? 0)
       ? undefined
-      : { expected: '200, with the instance', actual: describeAnswer(exchange) },
+      : { expected: '200, with the instance', actual: answerOf(exchange) },
   );
   if (finding.verdict !== 'fail' || finding.problems.length > polled.length / 20) return finding;
   return {
@@ -148,7 +147,7 @@ function judgeWithoutRegion(evidence: Evidence): Finding {
       const isGoneMeanwhile = exchange.request.method === 'DELETE' && statusOf(exchange) === 404;
       return statusOf(exchange) === statusOf(twin) || isGoneMeanwhile
         ? undefined
-        : { expected: `${describeAnswer(twin)}, as with it`, actual: describeAnswer(exchange) };
+        : { expected: `${answerOf(twin)}, as with it`, actual: answerOf(exchange) };
     },
     ({ exchange }) => exchange,
   );

@@ -6,11 +6,11 @@ import {
   MissingEvidence,
   refuseTooLong,
 } from '../../evidence/finding.ts';
-import { duration, type InstanceTimeline, isBefore, isWhileAlive, reads } from '../../evidence/instances.ts';
+import { type InstanceTimeline, isBefore, isWhileAlive, reads } from '../../evidence/instances.ts';
 import { objectsField, stringField } from '../../text/json.ts';
-import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
+import { duration } from '../../text/wording.ts';
+import { answerOf, isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
-import { describeAnswer } from './create.ts';
 
 export const notFoundChecks: readonly Check[] = [
   {
@@ -62,7 +62,7 @@ export const notFoundChecks: readonly Check[] = [
         evidence.steps('destroy/gone/start', 'destroy/gone/stop'),
         'starts and stops of an instance that is gone',
         (exchange) =>
-          statusOf(exchange) === 404 ? undefined : { expected: '404', actual: describeAnswer(exchange) },
+          statusOf(exchange) === 404 ? undefined : { expected: '404', actual: answerOf(exchange) },
       ),
   },
 ];
@@ -104,8 +104,7 @@ function judgeUnknown(evidence: Evidence, ...steps: readonly string[]): Finding 
   return judgeEachExchange(
     evidence.steps(...steps),
     'requests for an id that was never given out',
-    (exchange) =>
-      statusOf(exchange) === 404 ? undefined : { expected: '404', actual: describeAnswer(exchange) },
+    (exchange) => (statusOf(exchange) === 404 ? undefined : { expected: '404', actual: answerOf(exchange) }),
   );
 }
 

@@ -1,13 +1,13 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, refuseTooLong } from '../../evidence/finding.ts';
 import { hasGoodCredential, isCreate } from '../../evidence/instances.ts';
+import { isLoggedIn } from '../../evidence/logins.ts';
 import { namesOfRun } from '../../http/plain-identity.ts';
 import { idOf, stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import { listOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, SshRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
-import { isLoggedIn } from '../machine/ssh.ts';
 
 const scenarios = ['create'];
 

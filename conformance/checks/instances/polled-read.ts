@@ -1,7 +1,8 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
-import { duration, hasGoodCredential } from '../../evidence/instances.ts';
+import { hasGoodCredential } from '../../evidence/instances.ts';
 import { ENOUGH_POLLS } from '../../scenarios/instances/observe.ts';
+import { duration } from '../../text/wording.ts';
 import { isPolledRead, READ_OF_ONE, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange, RunRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';

@@ -6,12 +6,11 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
+import { isLoggedIn, workedBefore } from '../../evidence/logins.ts';
 import { printedBy } from '../../scenarios/machine/printed.ts';
-import { isSuccess, statusOf } from '../../transcript/exchange.ts';
+import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, shownStatus, stillWaiting, unlessReclaimed } from '../check.ts';
-import { isLoggedIn, workedBefore } from '../machine/ssh.ts';
-import { describeAnswer } from './create.ts';
 
 /** A second stop and start of the same instance, after a first one of each that was accepted. */
 export const secondCycleChecks: readonly Check[] = [
@@ -65,7 +64,7 @@ function judgeHalf(evidence: Evidence, { action, end, onTheWay }: Half): Finding
   if (!isSuccess(asked))
     return fail(asked, {
       expected: `200: the first ${action} of it was accepted`,
-      actual: describeAnswer(asked),
+      actual: answerOf(asked),
     });
   const last = evidence.steps(`second-cycle/${action}-poll`).at(-1);
   const status = shownStatus(last);

@@ -14,10 +14,9 @@ import {
 } from '../../evidence/finding.ts';
 import { isBefore } from '../../evidence/instances.ts';
 import { stringField } from '../../text/json.ts';
-import { isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
+import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
-import { describeAnswer } from './create.ts';
 
 export const stopStartChecks: readonly Check[] = [
   {
@@ -55,7 +54,7 @@ export const stopStartChecks: readonly Check[] = [
         (exchange) =>
           [404, 409].includes(statusOf(exchange) ?? 0)
             ? undefined
-            : { expected: '409, or 404 once it is gone', actual: describeAnswer(exchange) },
+            : { expected: '409, or 404 once it is gone', actual: answerOf(exchange) },
       ),
   },
   {
@@ -127,7 +126,7 @@ function judgeAction(evidence: Evidence, step: string, statuses: readonly string
     const status = stringField(successOf(exchange), 'status') ?? '';
     return statusOf(exchange) === 200 && statuses.includes(status)
       ? undefined
-      : { expected: `200, with the instance ${statuses.join(' or ')}`, actual: describeAnswer(exchange) };
+      : { expected: `200, with the instance ${statuses.join(' or ')}`, actual: answerOf(exchange) };
   });
 }
 
@@ -181,7 +180,7 @@ function judgeRefused(evidence: Evidence, scenario: string, action: string, stat
       ? undefined
       : {
           expected: `409: an instance that is ${status} cannot be asked that`,
-          actual: describeAnswer(asked),
+          actual: answerOf(asked),
         },
   );
 }
@@ -214,7 +213,7 @@ function judgeCannotResume(evidence: Evidence): Finding {
   const asked = evidence.step('start/post');
   if (isSuccess(asked))
     return notApplicable('a platform that cannot resume', 'the start of the STOPPED instance was accepted');
-  if (statusOf(asked) !== 409) return notTested(`the start was answered ${describeAnswer(asked)}`);
+  if (statusOf(asked) !== 409) return notTested(`the start was answered ${answerOf(asked)}`);
   const read = evidence.step('start/read-at-once');
   const message = stringField((jsonOf(asked) as { error?: unknown } | undefined)?.error, 'message');
   const problems: Problem[] = [];
@@ -222,7 +221,7 @@ function judgeCannotResume(evidence: Evidence): Finding {
   if (statusShown(read) !== 'STOPPED' && statusShown(read) !== 'OFFLINE')
     problems.push({
       expected: 'the instance is still STOPPED: its state is not destroyed in silence',
-      actual: `it reads ${statusShown(read) ?? describeAnswer(read)}`,
+      actual: `it reads ${statusShown(read) ?? answerOf(read)}`,
       shown: read,
     });
   return judgeEachExchange([asked], 'starts that were refused', () => problems);

@@ -4,7 +4,6 @@ import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, type Problem } from '../../evidence/finding.ts';
 import {
   acceptedDelete,
-  duration,
   FRESH_MS,
   type InstanceTimeline,
   isBefore,
@@ -15,6 +14,7 @@ import {
 } from '../../evidence/instances.ts';
 import { offerTypes } from '../../evidence/offers.ts';
 import { stringField } from '../../text/json.ts';
+import { duration } from '../../text/wording.ts';
 import { isSuccess } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';

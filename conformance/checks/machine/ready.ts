@@ -1,9 +1,10 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notApplicable, notTested, type Problem } from '../../evidence/finding.ts';
-import { duration, type InstanceTimeline, isWhileAlive } from '../../evidence/instances.ts';
+import { type InstanceTimeline, isWhileAlive } from '../../evidence/instances.ts';
 import { offerTypes } from '../../evidence/offers.ts';
 import { stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
+import { duration } from '../../text/wording.ts';
 
 interface Boot {
   timeline: InstanceTimeline;

@@ -1,9 +1,10 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, type Problem } from '../../evidence/finding.ts';
-import { duration } from '../../evidence/instances.ts';
+import { isLoggedIn } from '../../evidence/logins.ts';
 import { OBSERVED_MS } from '../../scenarios/instances/observe.ts';
 import { printedBy } from '../../scenarios/machine/printed.ts';
 import { stringField } from '../../text/json.ts';
+import { duration } from '../../text/wording.ts';
 import type { SshRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 import { judgeReady } from './ready.ts';
@@ -143,19 +144,6 @@ function answersSsh({ rung }: SshRecord): boolean {
 /** Whether an SSH server answered that offers no algorithm of the suite's. */
 function sharesNoAlgorithm({ rung, message }: SshRecord): boolean {
   return rung === 'handshake' && message?.startsWith('no common algorithms') === true;
-}
-
-export function isLoggedIn({ rung }: Pick<SshRecord, 'rung'>): boolean {
-  return rung === 'execute' || rung === 'done';
-}
-
-/** Whether the last login before it to the same instance with the same key succeeded. */
-export function workedBefore({ logins }: Evidence, login: SshRecord): boolean {
-  const before = logins.findLast(
-    ({ instanceId, key, step, endedAt }) =>
-      instanceId === login.instanceId && key === login.key && step !== login.step && endedAt <= login.sentAt,
-  );
-  return before !== undefined && isLoggedIn(before);
 }
 
 function describe({ rung, message, host, port, username }: SshRecord): string {

@@ -1,12 +1,12 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notTested, type Problem } from '../../evidence/finding.ts';
+import { isLoggedIn, workedBefore } from '../../evidence/logins.ts';
 import { offerTypes, staticDifferences } from '../../evidence/offers.ts';
 import { hasField, idOf, type JsonObject, objectsField, stringField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, unlessReclaimed } from '../check.ts';
-import { isLoggedIn, workedBefore } from '../machine/ssh.ts';
 
 const scenarios = ['restart'];
 

@@ -1,10 +1,11 @@
-import type { Problem } from '../../evidence/finding.ts';
+import type { Evidence } from '../../evidence/evidence.ts';
+import { type Finding, judgeEachExchange, type Problem } from '../../evidence/finding.ts';
 import { showsAttachments } from '../../scenarios/volumes/volume-steps.ts';
 import { parseJson, stringsField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
-import { successOf } from '../../transcript/exchange.ts';
+import { answerOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { shownStatus } from '../check.ts';
+import { shownStatus, unlessReclaimed, withoutRateLimited } from '../check.ts';
 
 /** The problem of a read that does not show the volume attached to the instance. The list of instances is optional. */
 export function attachmentProblem(read: Exchange, instanceId: string): Problem | undefined {
@@ -20,4 +21,18 @@ export function attachmentProblem(read: Exchange, instanceId: string): Problem |
 /** The single instance that an attach, a detach or a create names. */
 export function namedIn({ request }: Exchange): string {
   return stringsField(parseJson(request.body), 'instance_ids')[0] ?? '';
+}
+
+/** An empty list of instances is not an omitted one. */
+export function judgeDetachOfNone(evidence: Evidence): Finding {
+  const asked = evidence.step('volumes/detach-none/post');
+  const read = evidence.step('volumes/detach-none/read');
+  const holder = namedIn(evidence.step('volumes/attach/post'));
+  const finding = judgeEachExchange(withoutRateLimited([asked]), 'detaches from an empty list', () => {
+    if (![200, 400].includes(statusOf(asked) ?? 0))
+      return { expected: '200 with the volume as it was, or 400', actual: answerOf(asked) };
+    const problem = attachmentProblem(read, holder);
+    return problem && { ...problem, expected: `still ${problem.expected}: no instance was named` };
+  });
+  return unlessReclaimed(evidence, finding);
 }

@@ -15,8 +15,7 @@ import {
   unlessReclaimed,
   withoutRateLimited,
 } from '../check.ts';
-import { attachmentProblem, namedIn } from './attachment-problem.ts';
-import { judgeDetachOfNone } from './detach-none.ts';
+import { attachmentProblem, judgeDetachOfNone, namedIn } from './attachment-problem.ts';
 
 const scenarios = ['volumes'];
 

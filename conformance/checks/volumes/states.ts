@@ -7,11 +7,11 @@ import {
   notApplicable,
   notTested,
 } from '../../evidence/finding.ts';
-import { duration, isBefore } from '../../evidence/instances.ts';
+import { isBefore } from '../../evidence/instances.ts';
 import { showsAttachments } from '../../scenarios/volumes/volume-steps.ts';
 import { stringField, stringsField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
-import { shortJson } from '../../text/wording.ts';
+import { duration, shortJson } from '../../text/wording.ts';
 import { successOf } from '../../transcript/exchange.ts';
 import { type Check, shownStatus, unlessReclaimed } from '../check.ts';
 import { volumesSeen } from './volumes.ts';

@@ -6,8 +6,8 @@ import { CertificateError, type Signed, verifySignature } from '../../certificat
 import { compareWithRows, compareWithTranscript, NotJudged } from '../../certificate/verify.ts';
 import { CHECKS } from '../../checks/index.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
-import { whatItProves } from '../../report/proves.ts';
 import type { Report } from '../../report/report.ts';
+import { whatItProves } from '../../report/words.ts';
 import { isObject } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';

@@ -1,6 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SCENARIOS } from '../../scenarios/index.ts';
 import { API_KEY, referenceParts, runCli, sendJson, serveTarget, temporaryFolder } from '../cli.fixture.ts';
 
 const folder = temporaryFolder();
@@ -32,7 +33,9 @@ describe('a doctor', () => {
   it('gives the same as JSON', async () => {
     const { code, out } = await runCli(['doctor', 'http://127.0.0.1:1/v1', '--json', ...state]);
     expect(code).toBe(3);
-    expect(JSON.parse(out)).toContainEqual(expect.objectContaining({ subject: 'TCP', state: 'config' }));
+    expect(JSON.parse(out).diagnoses).toContainEqual(
+      expect.objectContaining({ subject: 'TCP', state: 'config' }),
+    );
   });
 
   it('finds a key that has to be exchanged for a token', async () => {
@@ -110,5 +113,68 @@ describe('a doctor', () => {
     expect(refused.out).toMatch(/CONFIG {2}SSH .*takes no connection .*ECONNREFUSED.*firewall/);
     const without = await runCli(args.slice(0, -1));
     expect(without.out).toMatch(/NOTE {4}SSH .*cannot be known before there is one/);
+  });
+});
+
+describe('what a doctor says of a run', () => {
+  let target: ReturnType<typeof referenceParts>;
+  beforeEach(() => {
+    target = referenceParts();
+  });
+  afterEach(() => target[Symbol.asyncDispose]());
+
+  const plan = (...args: string[]) =>
+    runCli(['doctor', target.baseUrl, ...state, ...args], { parts: target.parts });
+
+  it.each(['read-only', 'lifecycle', 'full'])('of level %s sends nothing but GETs', async (level) => {
+    expect((await plan('--level', level, '--max-cost', '100')).code).toBe(0);
+    expect(target.sent.length).toBeGreaterThan(0);
+    expect(target.sent.filter((line) => !line.startsWith('GET '))).toEqual([]);
+  });
+
+  it('names every scenario, purchase, offer and price, and the worst case', async () => {
+    const { out } = await plan('--level', 'full', '--max-cost', '100', '--json');
+    const { plan: shown } = JSON.parse(out);
+    expect(shown.scenarios.map(({ id }: { id: string }) => id)).toEqual(SCENARIOS.map(({ id }) => id));
+    const instances = shown.purchases.filter(({ type }: { type: string }) => type === 'instance');
+    expect(instances.length).toBeGreaterThan(3);
+    let total = 0;
+    for (const { offer, region, price_per_hour, longest_life_minutes, worst_case_usd } of instances) {
+      expect(offer).toBeTypeOf('string');
+      expect(region).toBeTypeOf('string');
+      expect(longest_life_minutes).toBe(100);
+      expect(worst_case_usd).toBeCloseTo((price_per_hour * 100) / 60, 6);
+      total += worst_case_usd;
+    }
+    expect(shown.if_accepted.map(({ scenario }: { scenario: string }) => scenario)).toEqual([
+      'refusals',
+      'sold-out',
+      'volumes',
+    ]);
+    for (const { worst_case_usd = 0 } of shown.if_accepted) total += worst_case_usd;
+    expect(shown.worst_case_usd).toBeCloseTo(total, 6);
+    const { out: text } = await plan('--level', 'full', '--max-cost', '100');
+    for (const { id } of SCENARIOS) expect(text).toContain(`  ${id} `);
+    expect(text).toMatch(/It may cost up to \$\d/);
+  });
+
+  it('counts a race as one unit more than there are, at the price of its offer', async () => {
+    const { out } = await plan('--level', 'full', '--race', 'gpu-l4=2', '--max-cost', '100', '--json');
+    const racing = JSON.parse(out).plan.purchases.filter(
+      ({ offer }: { offer?: string }) => offer === 'gpu-l4',
+    );
+    expect(racing).toHaveLength(3);
+    expect(racing[0].price_per_hour).toBe(0.8);
+  });
+
+  it('over the cap is shown all the same, and exits 3 with the number to pass', async () => {
+    const { code, out } = await plan('--max-cost', '0.01');
+    expect(code).toBe(3);
+    expect(out).toContain('What it creates');
+    expect(out).toMatch(/CONFIG {2}Cost .*pass --max-cost \d/);
+  });
+
+  it('of level read-only costs nothing', async () => {
+    expect((await plan('--level', 'read-only')).out).toMatch(/It creates nothing\.\n\nIt costs nothing\./);
   });
 });

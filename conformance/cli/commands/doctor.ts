@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { readBaseUrl } from '../../doctor/base-url.ts';
-import { type Diagnosis, note, toLines } from '../../doctor/diagnosis.ts';
+import { type Diagnosis, toLines } from '../../doctor/diagnosis.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
 import { sshEgress } from '../../doctor/machine.ts';
-import { whyNotAffordable, whyNothingIsBought } from '../../plan/plan.ts';
+import { toPlanText } from '../../doctor/plan-text.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import type { CliParts, Finish } from '../parts.ts';
-import { examineTarget, planOf, prepareRun } from '../preparation.ts';
+import { type Diagnosed, diagnose, prepareRun } from '../preparation.ts';
 import {
   hostAndPort,
   type RunFlags,
@@ -23,10 +23,15 @@ interface Flags extends RunFlags {
   sshHost?: { host: string; port: number };
 }
 
-/** `berth conformance doctor <base_url>`: checks the whole set-up and does not stop at the first fault. */
+/**
+ * `berth conformance doctor <base_url>`: checks the whole set-up, without stopping at the first fault, and says what a run
+ * would do and could cost.
+ */
 export function doctorCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command('doctor')
-    .description('check the set-up: DNS, TLS, clock, base_url, key, ledger, SSH; free, and creates nothing')
+    .description(
+      'check the set-up, and show what a run would do, create and cost at most; free, and creates nothing',
+    )
     .argument('<base_url>', 'the base URL of the API');
   return withStateFolder(withRunOptions(command))
     .option(
@@ -36,32 +41,25 @@ export function doctorCommand(parts: CliParts, finish: Finish): Command {
     )
     .option('--json', 'as JSON')
     .action(async (typed: string, flags: Flags) => {
-      const diagnoses = await diagnose(typed, flags, parts);
-      const { terminal } = parts;
-      terminal.out(flags.json ? `${JSON.stringify(diagnoses, null, 2)}\n` : report(diagnoses));
-      finish(hasConfigFault(diagnoses) ? EXIT.configuration : EXIT.conformant);
+      const diagnosed = await diagnoseAll(typed, flags, parts);
+      parts.terminal.out(flags.json ? `${JSON.stringify(diagnosed, null, 2)}\n` : report(diagnosed));
+      finish(hasConfigFault(diagnosed.diagnoses) ? EXIT.configuration : EXIT.conformant);
     });
 }
 
-async function diagnose(typed: string, flags: Flags, parts: CliParts): Promise<Diagnosis[]> {
+async function diagnoseAll(typed: string, flags: Flags, parts: CliParts): Promise<Diagnosed> {
   const local = diagnoseLocally(typed, flags, parts);
   const ssh = sshEgress(flags.sshHost);
-  if (hasConfigFault(local)) return [...local, await ssh];
+  if (hasConfigFault(local)) return { diagnoses: [...local, await ssh] };
   using interruption = new Interruption(parts.signals, parts.terminal);
   const transport = openTransport(flags, parts);
   try {
-    const preparation = prepareRun(typed, flags, [], parts);
-    const stateFolder = stateFolderOf(flags, parts.env);
-    const examineOptions = { transport, signal: interruption.signal, stateFolder, mayPost: true };
-    const examined = await examineTarget(preparation, parts, examineOptions);
-    const plan = planOf(preparation, examined);
-    const why = whyNotAffordable(plan);
-    const whyNothing = whyNothingIsBought(plan, flags.acceptUnknownCost === true);
-    const cost: Diagnosis[] = [
-      ...(why === undefined ? [] : [{ subject: 'Cost', state: 'config', text: why } as const]),
-      ...(whyNothing === undefined ? [] : [note('Cost', whyNothing)]),
-    ];
-    return [...preparation.notes, ...examined.diagnoses, ...cost, await ssh];
+    const diagnosed = await diagnose(prepareRun(typed, flags, [], parts), parts, {
+      transport,
+      signal: interruption.signal,
+      stateFolder: stateFolderOf(flags, parts.env),
+    });
+    return { ...diagnosed, diagnoses: [...diagnosed.diagnoses, await ssh] };
   } finally {
     await transport.close();
   }
@@ -73,11 +71,11 @@ function diagnoseLocally(typed: string, flags: Flags, parts: CliParts): Diagnosi
   return [...ofUrl, ...findSignIn(flags, parts).diagnoses];
 }
 
-function report(diagnoses: readonly Diagnosis[]): string {
+function report({ diagnoses, plan }: Diagnosed): string {
   const faults = diagnoses.filter(({ state }) => state === 'config').length;
   const end =
     faults === 0
       ? 'The set-up is ready for a run.'
       : `${faults} ${faults === 1 ? 'problem prevents' : 'problems prevent'} a run. This says nothing about the target.`;
-  return `${toLines(diagnoses)}\n${end}\n`;
+  return `${toLines(diagnoses)}\n${plan === undefined ? '' : `${toPlanText(plan)}\n`}${end}\n`;
 }

@@ -1,19 +1,18 @@
 import { Command } from 'commander';
-import { CertificateError } from '../../certificate/sign.ts';
+import { CertificateError, verifySigned } from '../../certificate/sign.ts';
 import { certificateDigest } from '../../monitor/certificate/certificate.ts';
 import { parseCertificate } from '../../monitor/certificate/read.ts';
-import { verifyCertificate } from '../../monitor/certificate/sign.ts';
 import { ConfigError, credentialsOf, type MonitorConfig, readConfig } from '../../monitor/config.ts';
 import { Monitor, type Watched } from '../../monitor/monitor.ts';
 import { serve } from '../../monitor/publish/server.ts';
-import { StateError } from '../../monitor/state/database.ts';
-import { openState } from '../../monitor/state/state.ts';
+import { openState, StateError } from '../../monitor/state.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
-import { privateKeyOf } from '../keys.ts';
+import { privateKeyOf, publicKeyOf } from '../keys.ts';
 import type { CliParts, Finish } from '../parts.ts';
 import { CommandError } from '../program.ts';
 import { readTextFile } from '../report-file.ts';
+import { numberIn } from '../run-options.ts';
 import { openTransport } from '../target-options.ts';
 
 const STOP_LIMIT_S = 600;
@@ -31,7 +30,7 @@ export function monitorCommand(parts: CliParts, finish: Finish): Command {
     .option(
       '--stop-limit-s <seconds>',
       'how long the clean-up may take when the monitor is stopped; the next start finishes it',
-      seconds,
+      numberIn({ unit: 'seconds', min: 0, max: 86_400 }),
       STOP_LIMIT_S,
     )
     .action(async (flags: Flags) => {
@@ -39,12 +38,6 @@ export function monitorCommand(parts: CliParts, finish: Finish): Command {
     })
     .addCommand(transcriptCommand(parts))
     .addCommand(verifyCommand(parts));
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value >= 0) return value;
-  throw new CommandError('--stop-limit-s needs a number of seconds');
 }
 
 async function watch(flags: Flags, parts: CliParts): Promise<number> {
@@ -98,7 +91,7 @@ async function watch(flags: Flags, parts: CliParts): Promise<number> {
   } finally {
     done.abort();
     await server?.close();
-    await state.close();
+    state.close();
     for (const each of transports) await each.close();
   }
 }
@@ -122,12 +115,12 @@ function transcriptCommand({ terminal }: CliParts): Command {
       orCommandError(async () => {
         const state = await openState(readConfig(config).state);
         try {
-          const text = await state.transcript(digest);
+          const text = state.transcript(digest);
           if (text === undefined)
             throw new CommandError(`the state has no transcript ${digest}: it may be older than two windows`);
           terminal.out(text);
         } finally {
-          await state.close();
+          state.close();
         }
       }),
     );
@@ -143,8 +136,9 @@ function verifyCommand({ terminal }: CliParts): Command {
         const read = parseCertificate(readTextFile(file));
         if ('problem' in read) throw new CommandError(`${file} is not a certificate: ${read.problem}`);
         const { certificate } = read;
+        const trusted = publicKeyOf(key);
         try {
-          verifyCertificate(certificate, readTextFile(key));
+          verifySigned('berth-conformance-monitor', certificate, trusted);
         } catch (error) {
           if (!(error instanceof CertificateError)) throw error;
           throw new CommandError(`REFUSED: ${error.message}`, EXIT.nonConformant);

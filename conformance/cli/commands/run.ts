@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { transcriptDigest } from '../../certificate/digest.ts';
 import { CHECKS } from '../../checks/index.ts';
 import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
+import type { Plan } from '../../doctor/plan.ts';
 import type { Transport } from '../../http/transport.ts';
-import { type Plan, whyNotAffordable, whyNothingIsBought } from '../../plan/plan.ts';
 import { plural } from '../../report/words.ts';
 import { formatUsd } from '../../resources/budget.ts';
 import { type Entry, isOpen } from '../../resources/ledger.ts';
@@ -22,8 +22,7 @@ import { Interruption } from '../interruption.ts';
 import { reportLeftovers, reportOpenLedgers } from '../leftovers.ts';
 import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
 import type { CliParts, Finish } from '../parts.ts';
-import { withPlain } from '../plain-options.ts';
-import { examineTarget, type Preparation, planOf, prepareRun, printNotable } from '../preparation.ts';
+import { diagnose, type Preparation, prepareRun, printNotable } from '../preparation.ts';
 import { CommandError, NAME, reportSuiteFault } from '../program.ts';
 import { restartBy } from '../restart-command.ts';
 import { type RunFlags, stateFolderOf, withRunOptions, withStateFolder } from '../run-options.ts';
@@ -122,17 +121,10 @@ async function checkBeforeRun(
   { transport, interruption, folder }: RunContext,
 ): Promise<void> {
   const { signal } = interruption;
-  const examineOptions = { transport, signal, stateFolder: folder, mayPost: true };
-  const examined = await examineTarget(preparation, parts, examineOptions);
-  const found = [...preparation.notes, ...examined.diagnoses];
-  printNotable(found, parts.terminal);
-  if (hasConfigFault(found))
+  const { diagnoses, plan } = await diagnose(preparation, parts, { transport, signal, stateFolder: folder });
+  printNotable(diagnoses, parts.terminal);
+  if (plan === undefined || hasConfigFault(diagnoses))
     throw new CommandError('the run did not start: see CONFIG above. This says nothing about the target');
-  const plan = planOf(preparation, examined);
-  const whyNothing = whyNothingIsBought(plan, flags.acceptUnknownCost === true);
-  if (whyNothing !== undefined) parts.terminal.err(`NOTE    ${whyNothing}.\n`);
-  const why = whyNotAffordable(plan);
-  if (why !== undefined) throw new CommandError(why);
   const { baseUrl } = preparation.options;
   if (flags.yes !== true && !(await confirm(plan, baseUrl, parts.terminal, signal)))
     throw new CommandError('the run did not start, and nothing was bought', EXIT.incomplete);
@@ -267,4 +259,37 @@ const LONGEST_NONCE = 200;
 function toNonce(text: string): string {
   if (text.isWellFormed() && text !== '' && text.length <= LONGEST_NONCE) return text;
   throw new InvalidArgumentError(`Give a text of 1 to ${LONGEST_NONCE} characters.`);
+}
+
+/** The options that say what a run sends, and when, which a plain run does not choose. */
+const OF_USUAL_RUNS = [
+  'only',
+  'rerunFailed',
+  'race',
+  'observeS',
+  'restartCommand',
+  'exhaustive',
+  'secondApiKeyFile',
+  'otherAccountKeyFile',
+  'keepOnFailure',
+];
+
+function withPlain(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--plain',
+        'send what an ordinary marketplace sends, so that a target cannot recognise the suite; what no client sends is not tested',
+      ).conflicts(OF_USUAL_RUNS),
+    )
+    .option(
+      '--installation <id>',
+      'with --plain: the eight hex digits in the names of your marketplace; default: drawn',
+      installationOf,
+    );
+}
+
+function installationOf(text: string): string {
+  if (/^[0-9a-f]{8}$/.test(text)) return text;
+  throw new InvalidArgumentError('Give eight hex digits, as they follow bm- in the names of the instances');
 }

@@ -6,8 +6,7 @@ import { MONITOR_REQUIREMENTS } from '../probe/checks.ts';
 import type { Fault, StoredProbe, Tally } from '../records.ts';
 import { type Rule, ruleInWords } from '../rules.ts';
 import { MS_PER_DAY } from '../spending.ts';
-import { firedBy } from './evaluate.ts';
-import { percentilesOf } from './statistics.ts';
+import { firedBy, percentilesOf } from './evaluate.ts';
 
 const MOST_FAULTS = 50;
 const MS_PER_HOUR = 3_600_000;

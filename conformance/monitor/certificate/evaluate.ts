@@ -1,7 +1,6 @@
 import type { StoredProbe, Tally } from '../records.ts';
 import { isOf, type Rule } from '../rules.ts';
 import { MS_PER_DAY } from '../spending.ts';
-import { percentile } from './statistics.ts';
 
 /** Whether the probes meet the condition of a rule at `now`, milliseconds since the epoch. */
 export function firedBy(rule: Rule, all: readonly StoredProbe[], now: number): boolean {
@@ -44,4 +43,18 @@ function isBelow(
   const sum = (part: keyof Tally): number =>
     probes.reduce((total, { summary }) => total + summary[what][part], 0);
   return sum('of') >= samples && sum('good') / sum('of') < share;
+}
+
+/** The value below or at which `percent` of the values are; undefined without values. */
+function percentile(values: readonly number[], percent: number): number | undefined {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)];
+}
+
+/** The percentiles that a certificate shows; null without values. */
+export function percentilesOf(
+  values: readonly number[],
+): { reads: number; p50: number; p95: number; p99: number } | null {
+  const at = (percent: number): number => percentile(values, percent) ?? 0;
+  return values.length === 0 ? null : { reads: values.length, p50: at(50), p95: at(95), p99: at(99) };
 }

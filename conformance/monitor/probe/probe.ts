@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { sha256 } from '../../certificate/digest.ts';
 import { CHECKS } from '../../checks/index.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
 import type { Clock } from '../../http/clock.ts';
 import type { Transport } from '../../http/transport.ts';
+import { Ledger } from '../../resources/ledger.ts';
+import { openLedgerFile, reopenLedgerFile } from '../../resources/ledger-file.ts';
 import type { RunEvent } from '../../run/options.ts';
 import { run } from '../../run/run.ts';
 import { SCENARIOS } from '../../scenarios/index.ts';
@@ -13,17 +16,15 @@ import type { SshClient } from '../../ssh/ssh-client.ts';
 import { idOf, numberField } from '../../text/json.ts';
 import { Draws } from '../../transcript/draws.ts';
 import { listOf, successOf } from '../../transcript/exchange.ts';
-import type { Level, RunSettings, TranscriptRecord } from '../../transcript/records.ts';
+import type { Exchange, Level, RunSettings, TranscriptRecord } from '../../transcript/records.ts';
 import { judge } from '../../verdict/judge.ts';
 import type { MonitorConfig, ProviderConfig } from '../config.ts';
 import type { StoredProbe } from '../records.ts';
 import { dayOf } from '../spending.ts';
-import type { State } from '../state/state.ts';
-import { StateLedger } from '../state/state-ledger.ts';
+import type { GoneInstance, State } from '../state.ts';
 import { MONITOR_REQUIREMENTS, monitorChecks } from './checks.ts';
-import { withoutOutages } from './outages.ts';
-import type { MachinePlan } from './plan.ts';
 import { markersOf } from './remnants.ts';
+import type { Rental } from './rental.ts';
 import { summaryOf } from './summary.ts';
 import { monitorTenant } from './tenant.ts';
 
@@ -59,10 +60,10 @@ export function readProbe(parts: ProbeParts): Promise<StoredProbe> {
   return probe('read', parts, 'read-only', settings, () => plainScenario('read-only', OTHERS));
 }
 
-/** Rents a machine by `plan`, as a marketplace does for its user. */
-export function machineProbe(parts: ProbeParts, plan: MachinePlan): Promise<StoredProbe> {
+/** Rents a machine, as a marketplace does for its user. */
+export function machineProbe(parts: ProbeParts, rental: Rental): Promise<StoredProbe> {
   const { provider, state, seed, clock } = parts;
-  const { offer, region, maxCostUsd, maxMinutes, useMs, reserveMs, isPaused } = plan;
+  const { offer, region, maxCostUsd, maxMinutes, useMs, reserveMs, isPaused } = rental;
   const settings = { offer, region, maxCostUsd, maxMinutes };
   return probe('machine', parts, 'lifecycle', settings, (runId, priceOf) =>
     plainScenario(
@@ -75,7 +76,7 @@ export function machineProbe(parts: ProbeParts, plan: MachinePlan): Promise<Stor
         wall: () => clock.wall(),
         priceOf,
         markers: markersOf(seed, provider.name, randomBytes(16).toString('hex')),
-        onMarker: (marker) => state.addMarker(provider.name, runId, marker, clock.wall()),
+        onMarker: (marker) => state.addMarker(provider.name, runId, marker),
       }),
     ),
   );
@@ -101,10 +102,10 @@ async function probe(
   const { config, provider, baseUrl, apiKey, state, seed, transport, ssh, clock, signal, abandon } = parts;
   const runId = randomBytes(6).toString('hex');
   const startedAt = clock.wall();
-  const gone = await state.goneInstances(provider.name);
+  const gone = state.goneInstances(provider.name);
   const settledGone = [...gone].filter(([, { entry }]) => (entry.goneAt ?? startedAt) < startedAt - LAG_MS);
-  const earlier = await state.markers(provider.name);
-  const ledgerFile = new StateLedger(state, { provider: provider.name, runId }, clock, abandon);
+  const earlier = state.markers(provider.name);
+  const ledgerFile = openLedgerFile(state.ledgersOf(provider.name), runId);
   const prices = new Map<string, number>();
   const records = await run(
     {
@@ -133,7 +134,9 @@ async function probe(
     },
     [scenarioOf(runId, (id) => prices.get(id))],
   );
-  await ledgerFile.settled();
+  ledgerFile.close();
+  const entries = ledgerFile.entries();
+  if (entries.length === 0) rmSync(ledgerFile.path);
   const checks = monitorChecks({
     goneIds: new Set(settledGone.map(([id]) => id)),
     earlierMarkers: new Set([...earlier].flatMap(([marker, of]) => (of === runId ? [] : [marker]))),
@@ -144,13 +147,12 @@ async function probe(
     [...loadRequirements().rows, ...MONITOR_REQUIREMENTS],
     [...CHECKS, ...checks],
   );
-  const summary = summaryOf({ records, judged, entries: ledgerFile.entries, wallMs: clock.wall() });
+  const summary = summaryOf({ records, judged, entries, wallMs: clock.wall() });
   const hasFault = summary.failed.length + summary.warned.length > 0;
   const text = hasFault ? toStoredText(records) : '';
   const transcriptSha256 = sha256(text);
-  const isKept =
-    hasFault && (await state.countTranscripts(provider.name, dayOf(startedAt))) < MOST_TRANSCRIPTS;
-  if (isKept) await state.addTranscript(provider.name, transcriptSha256, startedAt, text);
+  const isKept = hasFault && state.countTranscripts(provider.name, dayOf(startedAt)) < MOST_TRANSCRIPTS;
+  if (isKept) state.addTranscript(provider.name, transcriptSha256, startedAt, text);
   const stored: StoredProbe = {
     runId,
     provider: provider.name,
@@ -158,8 +160,8 @@ async function probe(
     startedAt,
     summary: { ...summary, ...(isKept && { transcriptSha256 }) },
   };
-  await state.addProbe(stored);
-  await reopenListed(parts, records, new Map(settledGone));
+  state.addProbe(stored);
+  reopenListed(parts, records, settledGone);
   return stored;
 }
 
@@ -180,19 +182,40 @@ function toStoredText(records: readonly TranscriptRecord[]): string {
 }
 
 /** Opens the entries again that earlier probes read as gone and a list shows alive, so that the next sweep destroys them. */
-async function reopenListed(
-  { state, provider }: ProbeParts,
+function reopenListed(
+  { clock }: ProbeParts,
   records: readonly TranscriptRecord[],
-  gone: Awaited<ReturnType<State['goneInstances']>>,
-): Promise<void> {
+  gone: readonly (readonly [id: string, GoneInstance])[],
+): void {
   const listed = records.flatMap((record) => (record.kind === 'exchange' ? (listOf(record) ?? []) : []));
   const alive = new Set(
     listed.filter((instance) => instance['status'] !== 'DESTROYED').map((instance) => idOf(instance) ?? ''),
   );
-  for (const [id, { runId, entry }] of gone) {
+  for (const [id, { stored, entry }] of gone) {
     if (!alive.has(id)) continue;
-    const { goneAt: _, ...open } = entry;
-    const note = 'it was read as gone, and a later GET /instances listed it again';
-    await state.append(provider.name, runId, { line: 'entry', entry: { ...open, state: 'made', note } });
+    const file = reopenLedgerFile(stored.path);
+    const ledger = new Ledger({ file, runId: stored.runId, wall: () => clock.wall() });
+    ledger.reopen(entry, 'it was read as gone, and a later GET /instances listed it again');
+    file.close();
   }
+}
+
+/** No connection, so no request arrived. */
+const NOT_CONNECTED = ['dns', 'connect', 'tls'];
+
+/**
+ * Marks what an outage leaves as superseded, so that no check judges it: answers of 503 with `Retry-After`, connections that
+ * were not accepted, and reads without an answer. They count as unanswered reads instead: over weeks it is their share that
+ * matters.
+ */
+function withoutOutages(records: readonly TranscriptRecord[]): TranscriptRecord[] {
+  return records.map((record) =>
+    record.kind === 'exchange' && isOutage(record) ? { ...record, superseded: true } : record,
+  );
+}
+
+function isOutage({ request, answer, failure }: Exchange): boolean {
+  if (answer !== undefined) return answer.status === 503 && answer.headers['retry-after'] !== undefined;
+  if (failure === undefined || failure.kind === 'too_large' || failure.kind === 'not_http') return false;
+  return request.method === 'GET' || NOT_CONNECTED.includes(failure.kind);
 }

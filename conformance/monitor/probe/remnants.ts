@@ -42,7 +42,7 @@ export const LOOK = 'remnants/look';
 export async function searchAndLeave(
   session: Session,
   shown: JsonObject,
-  { markers, onMarker }: { markers: Markers; onMarker: (marker: string) => Promise<void> },
+  { markers, onMarker }: { markers: Markers; onMarker: (marker: string) => void },
 ): Promise<void> {
   const list = quoted(session, 'lsblk -dbnro NAME,TYPE,SIZE');
   const listed = await session.login('remnants/disks', shown, 'first', { command: list });
@@ -51,7 +51,7 @@ export async function searchAndLeave(
   const readable = await readableOf(session, shown, disks, sudo);
   if (readable.length === 0) session.skip([LOOK], whyNot(disks));
   for (const disk of readable) await look(session, shown, { disk, sudo, markers });
-  await onMarker(markers.next);
+  onMarker(markers.next);
   await session.login('remnants/write', shown, 'first', {
     command: `yes ${markers.next} | head -c ${WRITTEN_BYTES} > .${markers.next.slice(-8)} && sync`,
   });

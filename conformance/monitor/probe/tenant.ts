@@ -1,4 +1,4 @@
-import type { Tenant } from '../../scenarios/plain/tenant.ts';
+import type { Tenant } from '../../scenarios/plain/rental.ts';
 import type { Instance, Session } from '../../scenarios/session.ts';
 import type { JsonObject } from '../../text/json.ts';
 import { exponential } from '../moments.ts';
@@ -25,7 +25,7 @@ export interface TenantParts {
   priceOf: (id: string) => number | undefined;
   markers: Markers;
   /** Stores a marker before it is written. */
-  onMarker: (marker: string) => Promise<void>;
+  onMarker: (marker: string) => void;
 }
 
 /**

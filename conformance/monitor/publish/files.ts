@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Certificate } from '../certificate/certificate.ts';
-import { toBadge } from './badge.ts';
+import { badge } from '../../report/badge.ts';
+import { type Certificate, certificateDigest, type Status } from '../certificate/certificate.ts';
 import { toIndex, toPage } from './page.ts';
 
 /** A file to publish, by its path below the root. */
@@ -34,4 +34,18 @@ export function writeFiles(folder: string, files: readonly PublishedFile[]): voi
     writeFileSync(`${target}.new`, text);
     renameSync(`${target}.new`, target);
   }
+}
+
+const BADGES: Readonly<Record<Status, readonly [words: string, colour: string]>> = {
+  certified: ['certified', '#2e7d32'],
+  revoked: ['revoked', '#c62828'],
+  'not enough': ['not enough seen', '#b26a00'],
+};
+
+/** The status as an SVG image, with the day and the beginning of the certificate's digest. */
+function toBadge(certificate: Certificate): string {
+  const { status, issued_at, contract_version } = certificate;
+  const [words, colour] = BADGES[status];
+  const digest = certificateDigest(certificate).slice(0, 12);
+  return badge(contract_version, `${words}, ${issued_at.slice(0, 10)}, ${digest}`, colour);
 }

@@ -9,7 +9,6 @@ export interface MonitorState {
   /** When the last probe of a provider ended, in milliseconds since the epoch. */
   lastProbeAt: ReadonlyMap<string, number>;
   unsentAlerts: number;
-  holdsLease: boolean;
 }
 
 interface Metric {
@@ -98,7 +97,6 @@ export function toMetrics(certificates: readonly Certificate[], state: MonitorSt
       [...state.lastProbeAt].map(([provider, at]) => [`provider="${provider}"`, at / 1000]),
     ),
     gauge('unsent_alerts', 'Alerts that the webhook has not accepted', [['', state.unsentAlerts]]),
-    gauge('active', '1 if this process holds the state', [['', state.holdsLease ? 1 : 0]]),
   ];
   return metrics.map(toText).join('');
 }

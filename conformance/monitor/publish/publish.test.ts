@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { readPublicKey, signed, verifySigned } from '../../certificate/sign.ts';
 import { type Certificate, certificateDigest, certificateOf } from '../certificate/certificate.ts';
 import { parseCertificate } from '../certificate/read.ts';
-import { signCertificate, verifyCertificate } from '../certificate/sign.ts';
 import type { ProviderConfig } from '../config.ts';
 import { configOf } from '../month.fixture.ts';
 import { fault, probeAt } from '../probe.fixture.ts';
@@ -16,6 +16,7 @@ import { toMetrics } from './metrics.ts';
 import { serve } from './server.ts';
 
 const NOW = Date.UTC(2026, 1, 1, 12);
+const KIND = 'berth-conformance-monitor';
 
 const provider: ProviderConfig = {
   name: 'north',
@@ -46,7 +47,6 @@ const state = {
   spentToday: new Map([['north', 0.25]]),
   lastProbeAt: new Map([['north', NOW]]),
   unsentAlerts: 0,
-  holdsLease: true,
 };
 
 describe('a certificate', () => {
@@ -92,15 +92,19 @@ describe('a certificate', () => {
 
   it('is signed: any change is found, and another key', () => {
     const [key, other] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
-    const pem = (of: typeof key): string => of.publicKey.export({ type: 'spki', format: 'pem' }).toString();
-    const signed = signCertificate(certificateFor(bad), key.privateKey);
-    expect(() => verifyCertificate(signed, pem(key))).not.toThrow();
-    expect(() => verifyCertificate(signed, pem(other))).toThrow('another key');
-    expect(() => verifyCertificate({ ...signed, status: 'certified' }, pem(key))).toThrow(
-      'not what was signed',
-    );
-    expect(() => verifyCertificate(certificateFor(bad), pem(key))).toThrow('not signed');
-    expect(certificateDigest(signed)).toBe(certificateDigest(certificateFor(bad)));
+    const verify = (certificate: Certificate, { publicKey }: typeof key) =>
+      verifySigned(
+        KIND,
+        certificate,
+        readPublicKey(publicKey.export({ type: 'spki', format: 'pem' }).toString()),
+      );
+    const made = signed(KIND, certificateFor(bad), key.privateKey, {});
+    expect(() => verify(made, key)).not.toThrow();
+    expect(() => verify(made, other)).toThrow('another key');
+    expect(() => verify({ ...made, status: 'certified' }, key)).toThrow('not what was signed');
+    expect(() => verify(certificateFor(bad), key)).toThrow('not signed');
+    expect(() => verifySigned('berth-conformance-report', made)).toThrow('not what was signed');
+    expect(certificateDigest(made)).toBe(certificateDigest(certificateFor(bad)));
   });
 });
 
@@ -157,7 +161,7 @@ describe('the server', () => {
   ])('answers %s with %d', async (path, status, type) => {
     const { port, close } = await serve('127.0.0.1:0', {
       certificates: () => [certificateFor(bad)],
-      state: async () => state,
+      state: () => state,
     });
     onTestFinished(close);
     const answer = await fetch(`http://127.0.0.1:${port}${path}`);

@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { POLICY } from '../../report/html/html.ts';
 import type { Certificate } from '../certificate/certificate.ts';
@@ -10,7 +10,11 @@ const TIMEOUT_MS = 10_000;
 /** What the server shows, at the time of a request. */
 export interface Shown {
   certificates(): readonly Certificate[];
-  state(): Promise<MonitorState>;
+  state(): MonitorState;
+}
+
+interface Answer extends Omit<PublishedFile, 'path'> {
+  status: number;
 }
 
 /** Serves the page, the certificates, badges, metrics and `/healthz`. Returns the port that it listens on. */
@@ -18,13 +22,16 @@ export async function serve(listen: string, shown: Shown): Promise<{ port: numbe
   const at = listen.lastIndexOf(':');
   const server = createServer(
     { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS },
-    (request, response) => {
-      answer(
-        request.method ?? '',
-        new URL(request.url ?? '/', 'http://monitor').pathname,
-        shown,
-        response,
-      ).catch(() => send(response, 500, 'text/plain', 'the state cannot be read\n'));
+    ({ method, url = '/' }, response) => {
+      const { status, type, text } = answerTo(method, new URL(url, 'http://monitor').pathname, shown);
+      response.writeHead(status, {
+        'content-type': type,
+        'content-security-policy': POLICY,
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-cache',
+      });
+      response.end(text);
     },
   );
   await new Promise<void>((resolve, reject) => {
@@ -34,28 +41,23 @@ export async function serve(listen: string, shown: Shown): Promise<{ port: numbe
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
 }
 
-async function answer(method: string, path: string, shown: Shown, response: ServerResponse): Promise<void> {
-  if (method !== 'GET' && method !== 'HEAD')
-    return send(response, 405, 'text/plain', 'only GET is answered\n');
-  if (path === '/healthz') return send(response, 200, 'text/plain', 'ok\n');
-  const certificates = shown.certificates();
-  if (path === '/metrics')
-    return send(response, 200, 'text/plain; version=0.0.4', toMetrics(certificates, await shown.state()));
-  const wanted = path === '/' ? 'index.html' : path.slice(1);
-  const file = filesOf(certificates).find((each: PublishedFile) => each.path === wanted);
-  if (file === undefined) return send(response, 404, 'text/plain', 'there is nothing here\n');
-  send(response, 200, file.type, file.text);
+function answerTo(method: string | undefined, path: string, shown: Shown): Answer {
+  if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET is answered\n');
+  if (path === '/healthz') return plain(200, 'ok\n');
+  try {
+    const certificates = shown.certificates();
+    if (path === '/metrics')
+      return { ...plain(200, toMetrics(certificates, shown.state())), type: 'text/plain; version=0.0.4' };
+    const wanted = path === '/' ? 'index.html' : path.slice(1);
+    const file = filesOf(certificates).find((each) => each.path === wanted);
+    return file === undefined ? plain(404, 'there is nothing here\n') : { ...file, status: 200 };
+  } catch {
+    return plain(500, 'the state cannot be read\n');
+  }
 }
 
-function send(response: ServerResponse, status: number, type: string, text: string): void {
-  response.writeHead(status, {
-    'content-type': type,
-    'content-security-policy': POLICY,
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-    'cache-control': 'no-cache',
-  });
-  response.end(text);
+function plain(status: number, text: string): Answer {
+  return { status, type: 'text/plain', text };
 }
 
 function close(server: Server): Promise<void> {

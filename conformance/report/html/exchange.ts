@@ -1,5 +1,6 @@
+import { duration } from '../../text/wording.ts';
 import type { Excerpt, Reference, Report, ReportExchange, ReportLogin, ReportTrace } from '../report.ts';
-import { atRunTime, duration, loginInWords, wallTime } from '../words.ts';
+import { atRunTime, loginInWords, wallTime } from '../words.ts';
 import { html, type Markup } from './markup.ts';
 
 /** The request and the answer, or the login, that a check refers to. */

@@ -1,5 +1,5 @@
-import { whatItProves } from '../proves.ts';
 import type { Report } from '../report.ts';
+import { whatItProves } from '../words.ts';
 import { index, sections } from './check.ts';
 import { html } from './markup.ts';
 import { receipt, settings } from './receipt.ts';

@@ -1,6 +1,7 @@
 import { formatUsd } from '../../resources/budget.ts';
+import { duration } from '../../text/wording.ts';
 import type { Report, ReportResource } from '../report.ts';
-import { duration, plural } from '../words.ts';
+import { plural } from '../words.ts';
 import { html, type Markup } from './markup.ts';
 
 /** What the run created and what it cost. */

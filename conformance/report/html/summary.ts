@@ -1,8 +1,9 @@
 import { formatUsd } from '../../resources/budget.ts';
+import { duration } from '../../text/wording.ts';
 import type { Verdict } from '../../verdict/judge.ts';
 import type { Counts } from '../../verdict/outcome.ts';
 import type { Report, ReportCheck, ReportTier, TierState } from '../report.ts';
-import { duration, plural, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
+import { plural, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
 import { html, type Markup } from './markup.ts';
 
 const MAX_GAPS = 5;

@@ -1,6 +1,7 @@
+import { duration } from '../../text/wording.ts';
 import { toExcerpt } from '../excerpt.ts';
 import type { Report, ReportCheck, ReportExchange, ReportProblem, ReportTrace } from '../report.ts';
-import { atRunTime, duration, loginInWords, wallTime } from '../words.ts';
+import { atRunTime, loginInWords, wallTime } from '../words.ts';
 import { LABEL_WIDTH, type Page } from './paint.ts';
 
 const INDENT = 4;

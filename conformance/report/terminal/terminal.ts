@@ -1,7 +1,8 @@
 import { formatUsd } from '../../resources/budget.ts';
+import { duration } from '../../text/wording.ts';
 import { toExcerpt } from '../excerpt.ts';
 import type { Report, ReportCheck, TierState } from '../report.ts';
-import { duration, VERDICT_WORDS, wallTime } from '../words.ts';
+import { VERDICT_WORDS, wallTime } from '../words.ts';
 import { leftoversWarning, receipt } from './money.ts';
 import { type Colour, Page } from './paint.ts';
 import { failedCheck } from './problem.ts';

@@ -94,7 +94,7 @@ export class Background {
 }
 
 /** Settles once all of the work has. A failure ends the rest, and is thrown then. */
-export async function together(session: Session, work: readonly Promise<void>[]): Promise<void> {
+async function together(session: Session, work: readonly Promise<void>[]): Promise<void> {
   const failures: unknown[] = [];
   const fail = (error: unknown): void => {
     failures.push(error);

@@ -1,3 +1,4 @@
+import type { Clock } from '../../http/clock.ts';
 import { objectsField, stringsField } from '../../text/json.ts';
 import { answerOf, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import { buyInstance } from '../instances/purchase.ts';
@@ -10,17 +11,15 @@ const MOST_TRIED = 3;
 const AGAIN_MS = [30_000, 120_000] as const;
 
 /**
- * Orders a machine as a marketplace does: reads the availability in the region of the offer right before the create. The
- * step of the create is `<steps>create/post`. Returns the instance, or why none was created.
+ * Orders a machine as a marketplace does: reads the availability in the region of the offer right before the create. Returns the instance, or why none was created.
  */
-export async function order(session: Session, pace: Pace, steps: string): Promise<Instance | string> {
+export async function order(session: Session, pace: Pace): Promise<Instance | string> {
   let why = 'no offer that it may buy is available';
-  for (const placement of choices(session, steps).slice(0, MOST_TRIED)) {
+  for (const placement of choices(session).slice(0, MOST_TRIED)) {
     if (!(await isOffered(session, placement))) continue;
-    const step = `${steps}create/post`;
     const { exchange, instance } = await buyInstance(session, {
       placement,
-      step,
+      step: 'create/post',
       extra: imageOf(placement, pace),
     });
     if (instance !== undefined) return instance;
@@ -32,10 +31,10 @@ export async function order(session: Session, pace: Pace, steps: string): Promis
 }
 
 /** The cheapest first; in drawn order where the price is the same, such as in other regions. */
-function choices({ availability, settings, draws }: Session, steps: string): Placement[] {
+function choices({ availability, settings, draws }: Session): Placement[] {
   const priceOf = ({ pricePerHour }: Placement): number => pricePerHour ?? Number.POSITIVE_INFINITY;
   return draws
-    .shuffled(`placements/${steps}`, placements(availability, settings))
+    .shuffled('placements', placements(availability, settings))
     .toSorted((a, b) => priceOf(a) - priceOf(b));
 }
 
@@ -49,4 +48,23 @@ async function isOffered(session: Session, { configurationId, region }: Placemen
 function imageOf({ offer }: Placement, pace: Pace): { operating_system_image?: string } {
   const image = pace.pick(stringsField(offer, 'os_options').filter((option) => !/windows/i.test(option)));
   return image === undefined ? {} : { operating_system_image: image };
+}
+
+/** A marketplace looks for the machine of a create without an answer this long, at pauses that double up to the longest. */
+const SEARCHED_FOR_MS = 180_000;
+const FIRST_PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** The pauses before a marketplace's searches, as `Resources` takes them. */
+export function searchesLikeMarketplace(
+  clock: Clock,
+  signal: AbortSignal,
+): (count: number) => Promise<boolean> {
+  let since = 0;
+  return async (count) => {
+    if (count === 1) since = clock.now();
+    else if (clock.now() - since >= SEARCHED_FOR_MS) return false;
+    await clock.sleep(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(count - 2, 0)), signal);
+    return true;
+  };
 }

@@ -11,7 +11,6 @@ import type { Background } from './background.ts';
 import { order } from './order.ts';
 import { PACE, Pace } from './pace.ts';
 import { Polls } from './polls.ts';
-import type { Tenant } from './tenant.ts';
 
 const MINUTE_MS = 60_000;
 /** How long a machine is rented beyond the shortest time, how long until it is stopped, and how long it is then. */
@@ -21,14 +20,20 @@ const STOPPED_MS = [MINUTE_MS, 6 * MINUTE_MS] as const;
 /** How often a tenant is asked how much longer the machine may live. */
 const ASKED_EVERY_MS = 5 * MINUTE_MS;
 
-/** What the user of a rented machine does with it. Durations are drawn. */
-export interface Plan {
-  /** The beginning of the step names, such as `second/`; empty for the run's primary instance. */
-  steps: string;
+/** A user of the machine of a plain run who decides what is done with it. */
+export interface Tenant {
+  /** How long the machine is used, in milliseconds. */
+  useMs: number;
   /** Whether it is stopped and started again while it is rented. */
   isPaused: boolean;
-  /** Default: a user who logs in, and uses it as long as most do. */
-  tenant?: Tenant | undefined;
+  /** How much longer the machine may live, in milliseconds; asked again every few minutes. */
+  mayLiveMs(session: Session, instance: Instance): number;
+  /** What the user does on the machine while it is ONLINE, until the signal is aborted. */
+  visit(
+    session: Session,
+    online: { instance: Instance; shown: JsonObject },
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
 /** Rents one machine as a user of a marketplace does: creates it, uses it, perhaps stops and starts it, and ends it. */
@@ -36,69 +41,60 @@ export class Rental {
   readonly #session: Session;
   readonly #pace: Pace;
   readonly #background: Background;
-  readonly #plan: Plan;
-  readonly #created = Promise.withResolvers<void>();
+  /** Default: a user who logs in, and uses it as long as most do. */
+  readonly #tenant: Tenant | undefined;
   #ranMs = 0;
   #online: { instance: Instance; shown: JsonObject } | undefined;
 
-  constructor(session: Session, pace: Pace, background: Background, plan: Plan) {
+  constructor(session: Session, pace: Pace, background: Background, tenant?: Tenant) {
     this.#session = session;
     this.#pace = pace;
     this.#background = background;
-    this.#plan = plan;
-  }
-
-  /** Settles once the machine is created or cannot be had. */
-  get created(): Promise<void> {
-    return this.#created.promise;
+    this.#tenant = tenant;
   }
 
   async live(): Promise<void> {
-    const instance = await this.#create().finally(() => this.#created.resolve());
+    const instance = await this.#create();
     if (instance === undefined) return;
-    const { tenant } = this.#plan;
-    const polls = new Polls(
-      this.#session,
-      instance,
-      new Pace(this.#session.draws, `polls/${this.#plan.steps}`),
-    );
+    const tenant = this.#tenant;
+    const polls = new Polls(this.#session, instance, new Pace(this.#session.draws, 'polls'));
     const isAffordable = tenant === undefined || tenant.mayLiveMs(this.#session, instance) > 0;
-    if (!isAffordable) this.#skip(['boot', 'online', 'stop', 'start'], 'its price passes the budget');
+    if (!isAffordable) this.#session.skip(['boot', 'online', 'stop', 'start'], 'its price passes the budget');
     const shown = isAffordable ? await this.#boot(polls) : undefined;
     if (shown !== undefined) {
       this.#online = { instance, shown };
       await this.#prove(polls, 'online/login-first', shown);
       const useMs = tenant?.useMs ?? PACE.minimumRuntimeMs + this.#pace.between(...LONGER_MS);
-      if (this.#plan.isPaused) await this.#pauseAndResume(polls, instance, shown);
+      if (tenant?.isPaused ?? true) await this.#pauseAndResume(polls, instance, shown);
       else await this.#use(polls, 'online/poll', useMs);
     }
     await this.#end(instance);
   }
 
   async #create(): Promise<Instance | undefined> {
-    const ordered = await order(this.#session, this.#pace, this.#plan.steps).catch(whyOverBudget);
+    const ordered = await order(this.#session, this.#pace).catch(whyOverBudget);
     if (typeof ordered === 'string') {
-      this.#skip(['create', 'boot', 'online', 'stop', 'start', 'destroy'], ordered);
+      this.#session.skip(['create', 'boot', 'online', 'stop', 'start', 'destroy'], ordered);
       return undefined;
     }
-    if (this.#isPrimary) this.#session.primary = ordered;
+    this.#session.primary = ordered;
     return ordered;
   }
 
   /** The read that showed it ONLINE. */
   async #boot(polls: Polls): Promise<JsonObject | undefined> {
     const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
-    const last = await polls.follow(this.#step('boot/poll'), isSettled, {
+    const last = await polls.follow('boot/poll', isSettled, {
       text: 'the instance to come ONLINE',
       onTheWay: ['PROVISIONING'],
       isUnderWay: true,
     });
     const shown = last && successOf(last);
     if (stringField(shown, 'status') === 'ONLINE') {
-      if (this.#isPrimary) this.#session.lastOnline = shown;
+      this.#session.lastOnline = shown;
       return shown;
     }
-    this.#skip(['online', 'stop', 'start'], `the instance did not come ONLINE: ${statusText(last)}`);
+    this.#session.skip(['online', 'stop', 'start'], `the instance did not come ONLINE: ${statusText(last)}`);
     return undefined;
   }
 
@@ -106,10 +102,10 @@ export class Rental {
   async #prove(polls: Polls, step: string, shown: JsonObject): Promise<void> {
     const session = this.#session;
     const login = async (): Promise<void> => {
-      const { rung } = await session.login(this.#step(step), shown, 'first');
+      const { rung } = await session.login(step, shown, 'first');
       if (rung === 'done' || rung === 'execute') return;
       await session.sleep(PACE.pollMs[0]);
-      await session.login(this.#step(step), shown, 'first');
+      await session.login(step, shown, 'first');
     };
     await this.#beside(polls, login(), step, true);
     polls.proved();
@@ -118,7 +114,7 @@ export class Rental {
   /** Polls while `work` is under way, such as a login that hangs. */
   async #beside(polls: Polls, work: Promise<unknown>, step: string, isUnderWay: boolean): Promise<void> {
     const text = 'a login';
-    const polling = polls.follow(this.#step(`${step}-meanwhile`), () => false, {
+    const polling = polls.follow(`${step}-meanwhile`, () => false, {
       text,
       isUnderWay,
       until: work,
@@ -129,60 +125,60 @@ export class Rental {
   async #pauseAndResume(polls: Polls, instance: Instance, shown: JsonObject): Promise<void> {
     const session = this.#session;
     if (!(await this.#use(polls, 'online/poll', this.#pace.between(...UNTIL_STOP_MS)))) return;
-    const word = session.draws.hex(`marker/${this.#plan.steps}`, 12);
+    const word = session.draws.hex('marker', 12);
     const write = async (): Promise<void> => {
-      await session.login(this.#step('observe/login'), shown, 'first');
+      await session.login('observe/login', shown, 'first');
       const command = `echo ${word} > ${FILE} && sync`;
-      await session.login(this.#step('online/write-file'), shown, 'first', { command });
+      await session.login('online/write-file', shown, 'first', { command });
     };
     await this.#beside(polls, write(), 'observe/login', false);
     if (await this.#stop(polls, instance)) {
       await Promise.all([
-        session.login(this.#step('stop/login'), shown, 'first'),
+        session.login('stop/login', shown, 'first'),
         this.#follow(polls, 'stop/poll', ['STOPPED'], this.#pace.between(...STOPPED_MS)),
       ]);
       const again = await this.#start(polls, instance);
       if (again === undefined) return;
       this.#online = { instance, shown: again };
       const read = async (): Promise<void> => {
-        await session.login(this.#step('start/login'), again, 'first');
+        await session.login('start/login', again, 'first');
         const command = marked(`cat ${FILE}`, this.#words());
-        await session.login(this.#step('start/read-file'), again, 'first', { command });
+        await session.login('start/read-file', again, 'first', { command });
       };
       await this.#beside(polls, read(), 'start/login', false);
     }
-    const { tenant } = this.#plan;
+    const tenant = this.#tenant;
     const leftMs =
       Math.max((tenant?.useMs ?? PACE.minimumRuntimeMs) - this.#ranMs, 0) +
       (tenant === undefined ? this.#pace.between(...LONGER_MS) : 0);
     if (!(await this.#use(polls, 'start/use', leftMs))) return;
-    const last = session.login(this.#step('destroy/login-before'), session.lastOnline ?? shown, 'first');
+    const last = session.login('destroy/login-before', session.lastOnline ?? shown, 'first');
     await this.#beside(polls, last, 'destroy/login-before', false);
   }
 
   /** Polls the machine while it is used. False if it ended by itself, or if its tenant cannot pay for more. */
   async #use(polls: Polls, step: string, forMs: number): Promise<boolean> {
     const last = await this.#followAndVisit(polls, step, forMs);
-    const { tenant } = this.#plan;
+    const tenant = this.#tenant;
     const isTooDear =
       tenant !== undefined &&
       this.#online !== undefined &&
       tenant.mayLiveMs(this.#session, this.#online.instance) <= 0;
     if (last === undefined && isTooDear) {
-      this.#skip(['stop', 'start'], 'its price passes the budget');
+      this.#session.skip(['stop', 'start'], 'its price passes the budget');
       return false;
     }
     if (last === undefined) {
       this.#ranMs += forMs;
       return true;
     }
-    this.#skip(['stop', 'start'], `the instance was rented, and ${statusText(last)}`);
+    this.#session.skip(['stop', 'start'], `the instance was rented, and ${statusText(last)}`);
     return false;
   }
 
   /** Polls while it is ONLINE and its tenant is on it. The tenant may end the use early. */
   async #followAndVisit(polls: Polls, step: string, forMs: number): Promise<Exchange | undefined> {
-    const { tenant } = this.#plan;
+    const tenant = this.#tenant;
     const online = this.#online;
     if (tenant === undefined || online === undefined) return this.#follow(polls, step, ['ONLINE'], forMs);
     const session = this.#session;
@@ -212,28 +208,28 @@ export class Rental {
   ): Promise<Exchange | undefined> {
     const isOther = (status: string | undefined) => status !== undefined && !statuses.includes(status);
     const text = `${Math.round(forMs / MINUTE_MS)} minutes of its use`;
-    return polls.follow(this.#step(step), isOther, { text, isUnderWay: false, forMs });
+    return polls.follow(step, isOther, { text, isUnderWay: false, forMs });
   }
 
   /** False if it does not come to be STOPPED. */
   async #stop(polls: Polls, instance: Instance): Promise<boolean> {
     const session = this.#session;
-    const asked = await session.post(this.#step('stop/post'), instancePath(instance, '/stop'));
+    const asked = await session.post('stop/post', instancePath(instance, '/stop'));
     if (statusOf(asked) === 409) {
-      this.#skip(['stop', 'start'], NOT_STOPPABLE.reason, NOT_STOPPABLE.capability);
+      this.#session.skip(['stop', 'start'], NOT_STOPPABLE.reason, NOT_STOPPABLE.capability);
       return false;
     }
     polls.soon(isSuccess(asked) ? PACE.awaitedMs : 0);
     const isOver = (status: string | undefined) =>
       status !== undefined && status !== 'STOPPING' && status !== 'ONLINE';
-    const last = await polls.follow(this.#step('stop/poll'), isOver, {
+    const last = await polls.follow('stop/poll', isOver, {
       text: 'the instance to have stopped',
       onTheWay: ['STOPPING'],
       isUnderWay: true,
       isAwaited: true,
     });
     if (last === undefined || stringField(successOf(last), 'status') !== 'STOPPED') {
-      this.#skip(['stop/login', 'start'], `the instance was asked to stop and ${statusText(last)}`);
+      this.#session.skip(['stop/login', 'start'], `the instance was asked to stop and ${statusText(last)}`);
       return false;
     }
     return true;
@@ -241,10 +237,10 @@ export class Rental {
 
   async #start(polls: Polls, instance: Instance): Promise<JsonObject | undefined> {
     const session = this.#session;
-    const asked = await session.post(this.#step('start/post'), instancePath(instance, '/start'));
+    const asked = await session.post('start/post', instancePath(instance, '/start'));
     if (!isSuccess(asked)) {
       const capability = statusOf(asked) === 409 ? 'resuming a stopped instance' : undefined;
-      this.#skip(
+      this.#session.skip(
         ['start/poll', 'start/login', 'start/read-file'],
         `the start of the stopped instance was answered ${answerOf(asked)}`,
         capability,
@@ -254,7 +250,7 @@ export class Rental {
     polls.soon(PACE.awaitedMs);
     const isOver = (status: string | undefined) =>
       status !== undefined && !['STOPPED', 'PROVISIONING'].includes(status);
-    const last = await polls.follow(this.#step('start/poll'), isOver, {
+    const last = await polls.follow('start/poll', isOver, {
       text: 'the instance to be ONLINE again',
       onTheWay: ['STOPPED', 'PROVISIONING'],
       isUnderWay: true,
@@ -262,23 +258,23 @@ export class Rental {
     });
     const shown = last && successOf(last);
     if (stringField(shown, 'status') === 'ONLINE') {
-      if (this.#isPrimary) session.lastOnline = shown;
+      session.lastOnline = shown;
       return shown;
     }
-    this.#skip(['start/login', 'start/read-file'], `the started instance ${statusText(last)}`);
+    this.#session.skip(['start/login', 'start/read-file'], `the started instance ${statusText(last)}`);
     return undefined;
   }
 
   /** Repeats the DELETE until it is answered 404 or shows DESTROYED. A marketplace does not poll what it has ended. */
   async #end(instance: Instance): Promise<void> {
     const session = this.#session;
-    const shown = this.#isPrimary ? session.lastOnline : undefined;
+    const shown = session.lastOnline;
     const endsAt = session.now() + session.settings.readyTimeoutMs;
-    let last = await session.delete(this.#step('destroy/delete'), instancePath(instance));
+    let last = await session.delete('destroy/delete', instancePath(instance));
     for (let attempts = 0; !isGone(last) && session.now() < endsAt; attempts++) {
       session.waitsFor(`${instance.entry.name} to be gone`);
       await session.sleep(this.#pace.retryPauseMs(attempts));
-      last = await session.delete(this.#step('destroy/delete-again'), instancePath(instance));
+      last = await session.delete('destroy/delete-again', instancePath(instance));
     }
     if (!isGone(last)) return;
     if (shown !== undefined) await session.login('destroy/login', shown, 'first');
@@ -288,28 +284,12 @@ export class Rental {
 
   /** Words around the output of a command. */
   #words(): [string, string] {
-    const word = (name: string) => this.#session.draws.hex(`${name}/${this.#plan.steps}`, 10);
+    const word = (name: string) => this.#session.draws.hex(name, 10);
     return [word('begin'), word('end')];
-  }
-
-  get #isPrimary(): boolean {
-    return this.#plan.steps === '';
-  }
-
-  #step(name: string): string {
-    return `${this.#plan.steps}${name}`;
-  }
-
-  #skip(steps: readonly string[], reason: string, capability?: string): void {
-    this.#session.skip(
-      steps.map((step) => this.#step(step)),
-      reason,
-      capability,
-    );
   }
 }
 
-/** Over the cost cap one machine is not created; the run goes on with the other. */
+/** Over the cost cap none is created. */
 function whyOverBudget(error: unknown): string {
   if (error instanceof BudgetError) return error.message;
   throw error;

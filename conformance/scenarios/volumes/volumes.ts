@@ -7,13 +7,12 @@ import { BadCreates } from '../bad-creates.ts';
 import { NO_SUCH_ID } from '../instances/refusal-cases.ts';
 import { isReclaimed, type OnlineInstance, RECLAIMED, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { attachesAgain } from './attaches-again.ts';
-import { detachFromNone } from './detach-none.ts';
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from './refusal-cases.ts';
 import {
   attach,
   createVolume,
   detach,
+  detachFromNone,
   NO_SUCH_SIZE,
   pollAttached,
   pollAvailable,
@@ -197,7 +196,8 @@ async function refusedAttaches(session: Session, volume: Volume): Promise<void> 
 /** Returns whether the volume still exists. */
 async function whileAttached(session: Session, volume: Volume, instance: Instance): Promise<boolean> {
   const body = { instance_ids: [instance.id] };
-  for (let left = attachesAgain(session.draws); left > 0; left--)
+  // A drawn number of times: a server that fails each third attach cannot be in step with the run.
+  for (let left = 1 + Math.floor(session.draws.fraction('volumes/again') * 3); left > 0; left--)
     await session.post('volumes/again/post', volumePath(volume, '/attach'), body);
   await pollAttached(session, 'volumes/again/poll', volume, instance, instance);
   await waitBackOnline(session, 'volumes/again/instance-poll', instance);

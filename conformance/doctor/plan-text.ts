@@ -6,7 +6,7 @@ const SHOWN_CHARS = 60;
 const LINE_CHARS = 110;
 
 /** The plan as text. */
-export function toText(plan: Plan): string {
+export function toPlanText(plan: Plan): string {
   const { level, scenarios, checks, minutes } = plan;
   const width = Math.max(...scenarios.map(({ id }) => id.length), 0);
   return [
@@ -22,7 +22,6 @@ export function toText(plan: Plan): string {
     '',
     costLine(plan),
     ...refusalLines(plan),
-    'Only GET requests were sent.',
     '',
   ].join('\n');
 }

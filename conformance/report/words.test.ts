@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { whatItProves } from './proves.ts';
+import { whatItProves } from './words.ts';
 
 const only = '; only a run of your own cannot be invented';
 

@@ -15,7 +15,7 @@ const RESERVE_MINUTES = 15;
 const CHEAPEST_SHARE = 0.5;
 
 /** What a machine probe rents, and for how long at most. */
-export interface MachinePlan {
+export interface Rental {
   offer: string;
   region: string;
   /** USD. The run buys nothing that could cost more in the worst case. */
@@ -28,18 +28,14 @@ export interface MachinePlan {
   isPaused: boolean;
 }
 
-export interface CannotBuy {
-  why: string;
-}
-
 /** Draws what to rent within `leftUsd`. */
-export function planMachine(
+export function drawRental(
   { machines, ready_timeout_s: readyTimeoutS }: MonitorConfig,
   provider: ProviderConfig,
   offers: readonly Priced[],
   leftUsd: number,
   draws: Draws,
-): MachinePlan | CannotBuy {
+): Rental | { why: string } {
   const readyMinutes = readyTimeoutS / 60;
   const wanted = offers.filter(
     ({ offer, region }) =>
@@ -49,8 +45,8 @@ export function planMachine(
   if (cheapest === undefined) return { why: 'no offer that it may buy is available' };
   const longest = ({ pricePerHour }: Priced): number =>
     pricePerHour === 0 ? Number.POSITIVE_INFINITY : (leftUsd / pricePerHour) * 60 - readyMinutes;
-  const leastMinutes = SHORTEST_USE_MINUTES + readyMinutes + BEFORE_MINUTES + RESERVE_MINUTES;
-  const affordable = wanted.filter((offer) => longest(offer) >= leastMinutes);
+  const aroundMinutes = readyMinutes + BEFORE_MINUTES + RESERVE_MINUTES;
+  const affordable = wanted.filter((offer) => longest(offer) >= SHORTEST_USE_MINUTES + aroundMinutes);
   const isCheapest = draws.fraction('cheapest') < CHEAPEST_SHARE;
   const chosen = isCheapest
     ? affordable[0]
@@ -60,7 +56,6 @@ export function planMachine(
       why: `the cheapest offer is ${cheapest.offer} for ${formatUsd(cheapest.pricePerHour)} an hour, and of the day's budget ${formatUsd(leftUsd)} is left`,
     };
   const drawn = SHORTEST_USE_MINUTES + exponential(draws.fraction('use'), machines.mean_extra_minutes);
-  const aroundMinutes = readyMinutes + BEFORE_MINUTES + RESERVE_MINUTES;
   const maxMinutes = Math.min(Math.min(drawn, machines.longest_use_minutes) + aroundMinutes, longest(chosen));
   const useMinutes = maxMinutes - aroundMinutes;
   return {

@@ -7,6 +7,7 @@ import type { Purchase, Scenario } from '../scenarios/scenario.ts';
 import { VOLUME_REFUSAL_CASES } from '../scenarios/volumes/refusal-cases.ts';
 import type { JsonObject } from '../text/json.ts';
 import { type ChosenSettings, includes, type Level } from '../transcript/records.ts';
+import { config, type Diagnosis, note } from './diagnosis.ts';
 
 const MS_PER_MINUTE = 60_000;
 /** O: Limits: the typical target for a machine to come ONLINE is under five minutes. */
@@ -220,21 +221,29 @@ function round(minutes: number): number {
   return Math.max(1, Math.ceil(minutes));
 }
 
-/** Why a planned run will not buy an offer, with the remedy. What is free is tested all the same. */
-export function whyNothingIsBought({ purchases }: Plan, acceptsUnknownCost: boolean): string | undefined {
+/** What a run cannot buy, with the remedy: an offer without a price (what is free is tested all the same), or all over the cap. */
+export function costOf(plan: Plan, acceptsUnknownCost: boolean): Diagnosis[] {
+  const { purchases, worst_case_usd: usd, max_cost_usd: cap, max_minutes_within_cap: minutes } = plan;
   const unpriced = purchases.find(
     ({ offer, price_per_hour }) => offer !== undefined && price_per_hour === undefined,
   );
-  return unpriced === undefined || acceptsUnknownCost
-    ? undefined
-    : `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: nothing of it is bought. Name another with --offer, or go on without a cap with --accept-unknown-cost`;
-}
-
-/** Why a planned run must not start, with the remedy. Undefined if it may. */
-export function whyNotAffordable(plan: Plan): string | undefined {
-  const { worst_case_usd: usd, max_cost_usd: cap } = plan;
-  if (usd <= cap) return undefined;
-  const minutes = plan.max_minutes_within_cap;
+  const found: Diagnosis[] = [];
+  if (unpriced !== undefined && !acceptsUnknownCost)
+    found.push(
+      note(
+        'Cost',
+        `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: nothing of it is bought`,
+        'name another with --offer, or go on without a cap with --accept-unknown-cost',
+      ),
+    );
   const shorter = minutes === undefined ? '' : ` or --max-minutes ${minutes}`;
-  return `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap}: pass --max-cost ${ceilToCent(usd)}${shorter}`;
+  if (usd > cap)
+    found.push(
+      config(
+        'Cost',
+        `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap}`,
+        `pass --max-cost ${ceilToCent(usd)}${shorter}`,
+      ),
+    );
+  return found;
 }
