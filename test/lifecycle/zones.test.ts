@@ -3,6 +3,7 @@ import type { Configuration } from '../../src/contract/configuration.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { cordon, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { listPlatforms } from '../../src/orchestrator/operate/views/platforms.ts';
+import { pending, unfinished } from '../../src/platform-model/steps.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
@@ -67,3 +68,33 @@ it('zones are hosts: machines are placed in them, a cordon closes one, and quota
     ['az2', { ONLINE: 1 }],
   ]);
 });
+
+it.each([
+  { interrupted: 1, end: 'ONLINE', attempts: 2 },
+  { interrupted: 9, end: 'ERROR', attempts: 2 },
+])(
+  'a create that was interrupted $interrupted times on the only zone with room ends in $end [interrupted-on-only-host]',
+  async ({ interrupted, end, attempts }) => {
+    const refs = new Set<string>();
+    const wrapDriver = (driver: PlatformDriver): PlatformDriver => {
+      // What an interrupted create leaves takes the only unit until it is removed.
+      const zoned = inZones(driver, ['az1'], { quota: 9, units: 1 });
+      return {
+        ...zoned,
+        create: async (spec, cookie, call) => {
+          refs.add(spec.ref);
+          const step = await zoned.create(spec, cookie, call);
+          return [...refs].indexOf(spec.ref) < interrupted ? unfinished('it was interrupted') : step;
+        },
+        destroy: async (ref, cookie, ...rest) =>
+          cookie === null ? pending('removing', 500) : zoned.destroy(ref, cookie, ...rest),
+      };
+    };
+    await using berth = await startPlainOrchestrator(() => 'none', { wrapDriver });
+    await berth.clock.advance(LISTED_MS);
+    const body = instanceRequest({ configuration_id: OFFER, region: REGION });
+    const { body: made } = await berth.orchestrator.request('POST', '/instances', { body });
+    await berth.passUntil(`/instances/${made['id']}`, end);
+    expect(refs.size).toBe(attempts);
+  },
+);
