@@ -3,7 +3,7 @@ import type { Configuration } from '../../src/contract/configuration.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { cordon, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { listPlatforms } from '../../src/orchestrator/operate/views/platforms.ts';
-import { pending, unfinished } from '../../src/platform-model/steps.ts';
+import { failed, pending, unfinished } from '../../src/platform-model/steps.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
@@ -98,3 +98,17 @@ it.each([
     expect(refs.size).toBe(attempts);
   },
 );
+
+it('a create that a quota refuses is not tried in the other zones [quota-is-not-of-a-host]', async () => {
+  const wrapDriver = (driver: PlatformDriver): PlatformDriver => ({
+    ...inZones(driver, ['az1', 'az2'], { quota: 9, units: 2 }),
+    create: async () => failed('quota', 'the project has three machines'),
+  });
+  await using berth = await startPlainOrchestrator(() => 'none', { wrapDriver });
+  await berth.clock.advance(LISTED_MS);
+  const body = instanceRequest({ configuration_id: OFFER, region: REGION });
+  const { body: made } = await berth.orchestrator.request('POST', '/instances', { body });
+  await berth.passUntil(`/instances/${made['id']}`, 'ERROR');
+  const { body: failedOne } = await berth.orchestrator.request('GET', `/instances/${made['id']}`);
+  expect(failedOne['error']).toBe('The provider has no quota left for this instance.');
+});

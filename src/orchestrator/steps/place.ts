@@ -233,7 +233,8 @@ export async function openNextAttempt(
   const { clock, alarms, log } = context;
   const { host } = record;
   const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
-  const isEmpty = isRefusedThere && host !== null && places;
+  // A quota is of the whole platform.
+  const isEmpty = isRefusedThere && failed.code !== 'quota' && host !== null && places;
   if (failed.code !== 'unfinished' && !isEmpty) return undefined;
   const now = clock.now();
   const attempt = { ...record, resourceKind, ...(isEmpty && { closedAt: now }) };
