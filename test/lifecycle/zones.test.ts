@@ -99,6 +99,38 @@ it.each([
   },
 );
 
+it('three creates that an outage has interrupted are made again, and do not count as refusals [interrupted-by-outage]', async () => {
+  let isAway = false;
+  const begun = new Set<string>();
+  const wrapDriver = (driver: PlatformDriver): PlatformDriver => {
+    const zoned = inZones(driver, ['az1'], { quota: 9, units: 3 });
+    return {
+      ...zoned,
+      list: async () => (isAway ? { answer: 'unknown', reason: 'no answer' } : zoned.list()),
+      create: async (spec, cookie, call) => {
+        if (isAway) return failed('transient', 'no answer', 'possible');
+        if (/-g1$/.test(spec.ref)) return zoned.create(spec, cookie, call);
+        if (begun.has(spec.ref)) return unfinished('it was interrupted');
+        begun.add(spec.ref);
+        return pending('make', 500);
+      },
+    };
+  };
+  await using berth = await startPlainOrchestrator(() => 'none', { wrapDriver });
+  await berth.clock.advance(LISTED_MS);
+  const paths: string[] = [];
+  for (let nth = 0; nth < 3; nth++) {
+    const body = instanceRequest({ configuration_id: OFFER, region: REGION });
+    const { body: made } = await berth.orchestrator.request('POST', '/instances', { body });
+    paths.push(`/instances/${made['id']}`);
+  }
+  await expect.poll(() => begun.size).toBe(3);
+  isAway = true;
+  await berth.clock.advance(3 * LISTED_MS);
+  isAway = false;
+  for (const path of paths) await berth.passUntil(path, 'ONLINE');
+});
+
 it('a create that a quota refuses is not tried in the other zones [quota-is-not-of-a-host]', async () => {
   const wrapDriver = (driver: PlatformDriver): PlatformDriver => ({
     ...inZones(driver, ['az1', 'az2'], { quota: 9, units: 2 }),
