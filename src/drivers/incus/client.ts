@@ -41,8 +41,8 @@ export interface Reply {
 
 export interface SendOptions {
   body?: unknown;
-  /** Bytes to send in place of a body, and headers that describe them. */
-  content?: { bytes: Buffer; headers: Readonly<Record<string, string>> } | undefined;
+  /** Text to send in place of a body, and headers that describe it. */
+  content?: { text: string; headers: Readonly<Record<string, string>> } | undefined;
   query?: Readonly<Record<string, string>>;
   /** Change only if the resource still has this tag. */
   etag?: string | undefined;
@@ -187,7 +187,7 @@ export class IncusClient {
         ...(content !== undefined && { 'Content-Type': 'application/octet-stream', ...content.headers }),
         ...(etag !== undefined && { 'If-Match': etag }),
       },
-      body: body === undefined ? content?.bytes : JSON.stringify(body),
+      body: body === undefined ? content?.text : JSON.stringify(body),
       signal,
     });
     this.#prefer(target);

@@ -33,8 +33,8 @@ const IN_ONE_FILE_SYSTEM: ReadonlySet<string> = new Set(['btrfs', 'dir']);
 const LOOP_FILE = /\/disks\/[^/]+\.img$/;
 /** The volume of the trial write. It has no mark of Berth. */
 const TRIAL = 'berth-trial-write';
-/** An empty volume takes only metadata, for which a full pool may have room. Compression cannot shrink random bytes. */
-const TRIAL_BYTES = 2 ** 20;
+/** An empty volume takes only metadata, for which a full pool may have room. Compression hardly shrinks random bytes. */
+const TRIAL_BYTES = 768 * 1024;
 const TRIAL_S = 5;
 
 /**
@@ -82,7 +82,7 @@ async function tryWrite(
   try {
     const { operation } = await client.send('POST', path, {
       query,
-      content: { bytes: randomBytes(TRIAL_BYTES), headers },
+      content: { text: randomBytes(TRIAL_BYTES).toString('base64'), headers },
     });
     const { metadata } = await client.get(`/1.0/operations/${operation}/wait`, { timeout: String(TRIAL_S) });
     const problem = whyUnwritable((metadata as { err?: string }).err ?? '');

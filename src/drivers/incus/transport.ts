@@ -13,7 +13,7 @@ export interface Sent {
   path: string;
   query: Readonly<Record<string, string>>;
   headers: Readonly<Record<string, string>>;
-  body: string | Buffer | undefined;
+  body: string | undefined;
   signal: AbortSignal;
 }
 
