@@ -1,5 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { expect } from 'vitest';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, runBerth } from '../support/processes/process.ts';
@@ -13,7 +13,7 @@ export type Machine = Record<string, unknown>;
 
 /** `berth serve` on a real platform, a process of its own over many lives on one database; and who buys there. */
 export class LabServer extends ServerLives {
-  readonly #offer: object;
+  readonly #sold: ConstructorParameters<typeof LabServer>;
   #keys: [KeyPair, KeyPair] | undefined;
 
   constructor(catalog: object, platform: object, offer: object) {
@@ -31,7 +31,7 @@ export class LabServer extends ServerLives {
       writeFileSync(file, JSON.stringify(config));
       return file;
     }, PACE);
-    this.#offer = offer;
+    this.#sold = [catalog, platform, offer];
   }
 
   override async start(): Promise<void> {
@@ -42,6 +42,18 @@ export class LabServer extends ServerLives {
     ];
   }
 
+  /** Starts another server with a copy of its database and its files. */
+  async startCopy(): Promise<LabServer> {
+    const copy = new LabServer(...this.#sold);
+    [copy.apiKey, copy.#keys] = [this.apiKey, this.#keys];
+    const filter = (path: string): boolean => !basename(path).startsWith('berth.db');
+    cpSync(this.folder, copy.folder, { recursive: true, filter });
+    const backup = await runBerth(['backup', join(copy.folder, 'berth.db'), '--config', this.config]);
+    if (backup.code !== 0) throw new Error(backup.stderr);
+    await copy.start();
+    return copy;
+  }
+
   /** Of who buys: both are injected. */
   get keys(): [KeyPair, KeyPair] {
     if (this.#keys === undefined) throw new Error('the server was not started');
@@ -49,7 +61,7 @@ export class LabServer extends ServerLives {
   }
 
   request(more: object = {}): object {
-    return { ...this.#offer, ssh_keys: this.keys.map(({ publicKey }) => publicKey), ...more };
+    return { ...this.#sold[2], ssh_keys: this.keys.map(({ publicKey }) => publicKey), ...more };
   }
 
   /** The path of a new instance. */

@@ -36,6 +36,10 @@ const stateSchema = z.object({
     .nullish(),
 });
 
+const projectStateSchema = z.object({
+  resources: z.record(z.string(), z.object({ Limit: z.number(), Usage: z.number() })).nullish(),
+});
+
 const instanceSchema = z.object({
   name: z.string(),
   project: z.string().optional(),
@@ -264,6 +268,13 @@ export class IncusApi {
       if (tries <= 1 || !isConflict(error)) throw error;
       return this.setProjectConfig(keys, tries - 1);
     });
+  }
+
+  /** How much of each limit of the project is left. Without those that are not set. */
+  async projectRoom(): Promise<Readonly<Record<string, number>>> {
+    const found = await this.#read(`/1.0/projects/${this.client.project}/state`, {}, projectStateSchema);
+    const set = Object.entries(found?.value.resources ?? {}).filter(([, { Limit }]) => Limit >= 0);
+    return Object.fromEntries(set.map(([name, { Limit, Usage }]) => [name, Math.max(0, Limit - Usage)]));
   }
 
   async #project() {

@@ -41,6 +41,8 @@ export interface Reply {
 
 export interface SendOptions {
   body?: unknown;
+  /** Text to send in place of a body, and headers that describe it. */
+  content?: { text: string; headers: Readonly<Record<string, string>> } | undefined;
   query?: Readonly<Record<string, string>>;
   /** Change only if the resource still has this tag. */
   etag?: string | undefined;
@@ -50,7 +52,7 @@ export interface SendOptions {
   withinMs?: number | undefined;
 }
 
-/** The reason for a removal. An unpacked image is a cache of Incus, and a trial volume is empty: no user data. */
+/** The reason for a removal. An unpacked image is a cache of Incus, and a trial volume has random bytes: no user data. */
 export type Removal = { order: DestroyOrder } | { unpackedImage: true } | { trialVolume: true };
 
 /** Time limit of a request; see {@link DEFAULT_CALL_MS}. */
@@ -171,7 +173,7 @@ export class IncusClient {
     target: Target,
     method: Method,
     path: string,
-    { body, query = {}, etag }: SendOptions,
+    { body, content, query = {}, etag }: SendOptions,
     signal: AbortSignal,
   ): Promise<Answer> {
     const answer = await target.transport.send({
@@ -182,9 +184,10 @@ export class IncusClient {
       headers: {
         'User-Agent': 'berth',
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...(content !== undefined && { 'Content-Type': 'application/octet-stream', ...content.headers }),
         ...(etag !== undefined && { 'If-Match': etag }),
       },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? content?.text : JSON.stringify(body),
       signal,
     });
     this.#prefer(target);

@@ -10,6 +10,8 @@ import { failureOf, operationOf, operationsOn, pathOf, setPower, underWay } from
 import type { MachineMethod, Platform } from './platform.ts';
 import { isStopped, mark, refOf } from './translate.ts';
 
+const PROTECTION = 'security.protection.delete';
+
 export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, cookie, order) => {
   const found = await searchMachine(platform, ref);
   switch (found.is) {
@@ -58,12 +60,14 @@ async function removeMachine(
   return underWay(`delete:${await deleteInstance(platform, name, order)}`);
 }
 
-/** Why an operator's snapshots and backups of the machine hold it: Incus would remove them with it. */
+/** Why Incus refuses to delete the machine, or would remove an operator's snapshots and backups with it. */
 function heldBy(
   { options: { on_foreign_snapshot: policy } }: Platform,
   instance: Instance,
 ): string | undefined {
-  const { snapshots, backups } = instance;
+  const { name, snapshots, backups, expanded_config: config } = instance;
+  if (/^(true|1|yes|on)$/i.test(config[PROTECTION] ?? ''))
+    return `${PROTECTION} protects ${name}: incus config set ${name} ${PROTECTION}=false`;
   const names = [...(snapshots ?? []), ...(backups ?? [])].map((one) => one.name);
   if (policy === 'delete' || names.length === 0) return undefined;
   return heldBySnapshots({ ref: refOf(instance), kind: 'snapshots or backups', names }, policy);

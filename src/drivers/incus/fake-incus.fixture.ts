@@ -21,12 +21,19 @@ interface Fake {
 }
 
 /** A fake Incus: instances by name, on the members m1 and m2 or without a cluster. */
-export function anIncus({ isClustered = true, options = {} } = {}) {
+export function anIncus({ isClustered = true, options = {}, offers = new Map<string, object>() } = {}) {
   const instances = new Map<string, Fake>();
   const operations: Record<string, unknown>[] = [];
   const images = ['debian'];
-  /** The storage pool; `refusal`: the answer to each write. */
-  const pool = { driver: 'lvm', status: 'Created', refusal: undefined as string | undefined };
+  /** The storage pool; `refusal`: the answer to each write; `failure`: how a volume with data fails in the background. */
+  const pool = {
+    driver: 'lvm',
+    status: 'Created',
+    refusal: undefined as string | undefined,
+    failure: undefined as string | undefined,
+  };
+  /** Limits of the project. */
+  const limits: Record<string, { Limit: number; Usage: number }> = {};
   const sent: {
     method: string;
     path: string;
@@ -71,6 +78,7 @@ export function anIncus({ isClustered = true, options = {} } = {}) {
     const environment = { server_clustered: isClustered, server_name: 'x', server_version: '6.0' };
     if (path === '/1.0') return { api_extensions: [], auth: 'trusted', environment };
     if (path === '/1.0/cluster/members') return members;
+    if (path.endsWith('/state')) return { resources: limits };
     if (path === '/1.0/resources')
       return { cpu: { total: target === 'm2' ? 8 : 4 }, memory: { total: 2 ** 40 } };
     if (path.endsWith('/resources')) return { space: { total: 2 ** 40 } };
@@ -92,6 +100,7 @@ export function anIncus({ isClustered = true, options = {} } = {}) {
       if (instances.has(name)) return show(name);
       throw missing('Instance');
     }
+    if (path.endsWith('/wait')) return { status_code: 400, err: pool.failure };
     const operation = operations.find(({ ['id']: id }) => path === `/1.0/operations/${id}`);
     if (operation !== undefined) return operation;
     if (path.startsWith('/1.0/operations/') || path.startsWith('/1.0/images/aliases')) throw missing(name);
@@ -104,7 +113,7 @@ export function anIncus({ isClustered = true, options = {} } = {}) {
       const found = instances.get(path.split('/')[3] ?? '');
       return { metadata: read(path, query), etag: found && tagOf(found), operation: undefined };
     },
-    send: async (method: string, path: string, { query, body = {}, etag }: SendOptions = {}) => {
+    send: async (method: string, path: string, { query, body = {}, content, etag }: SendOptions = {}) => {
       if (pool.refusal !== undefined) throw new IncusRefusal(500, pool.refusal, method);
       meanwhile.run?.();
       meanwhile.run = undefined;
@@ -114,7 +123,12 @@ export function anIncus({ isClustered = true, options = {} } = {}) {
         throw new IncusRefusal(412, "ETag doesn't match", method);
       if (method === 'PATCH') Object.assign(found?.config ?? {}, (body as { config: object }).config);
       if (method === 'DELETE') instances.delete(path.split('/')[3] ?? '');
-      return { metadata: null, etag: undefined, operation: '5c3d55ca-a7c6-443f-a021-359f3a35c6c2' };
+      const operation = '5c3d55ca-a7c6-443f-a021-359f3a35c6c2';
+      return {
+        metadata: null,
+        etag: undefined,
+        operation: path.endsWith('/custom') && !content ? undefined : operation,
+      };
     },
   } as unknown as IncusClient;
   return {
@@ -122,9 +136,10 @@ export function anIncus({ isClustered = true, options = {} } = {}) {
     operations,
     images,
     pool,
+    limits,
     sent,
     meanwhile,
-    machines: driverOver(new IncusApi(client), { options }),
+    machines: driverOver(new IncusApi(client), { options, offers }),
     /** Renames an instance, as an operator would. */
     rename(from: string, to: string): void {
       instances.set(to, instances.get(from) as Fake);

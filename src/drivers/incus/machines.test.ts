@@ -45,6 +45,19 @@ it.each<[string, 'destroy' | 'stop', number]>([
 );
 
 describe('a renamed machine', () => {
+  it('waits for a machine that Incus protects from deletion, and names the command that ends that [incus-protected]', async () => {
+    const { machines, instances, changes } = anIncus();
+    const machine = aMachine({ code: STOPPED });
+    instances.set(REF, machine);
+    const { config } = machine;
+    config['security.protection.delete'] = 'true';
+    const detail = expect.stringContaining(`incus config set ${REF} security.protection.delete=false`);
+    expect(await machines.destroy(REF, null, anOrder)).toMatchObject({ code: 'conflict', detail });
+    expect(changes()).toEqual([]);
+    config['security.protection.delete'] = 'false';
+    expect(await machines.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'pending' });
+  });
+
   it('is shown under its ref, and each order goes to its current name', async () => {
     const { instances, machines, rename, changes } = anIncus();
     instances.set(REF, aMachine());

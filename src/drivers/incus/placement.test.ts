@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Instance, Resources } from './api.ts';
+import { anIncus } from './fake-incus.fixture.ts';
 import { type Fleet, type Host, isJudgeable } from './fleet.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
 import { countFree, freeGpus, placesFor, roomOn, toHosts } from './placement.ts';
@@ -225,4 +226,25 @@ it('shows the operator each member: its usage, and who has its GPUs [incus-hosts
     ['0000:1b:00.0', 'claimed', 'berth-inst-1'],
     ['0000:43:00.0', 'free', undefined],
   ]);
+});
+
+it('the limits of the project count, and are named [incus-project-limits]', async () => {
+  const small = {
+    id: 'small',
+    vcpus: 2,
+    memoryGb: 1,
+    storageGb: 10,
+    placements: [{ region: 'd' }],
+    machine: {},
+  };
+  const { machines, limits } = anIncus({ offers: new Map([['small', small]]) });
+  limits['containers'] = { Limit: -1, Usage: 3 };
+  expect(await machines.inventory()).toMatchObject({ free: [{ units: 6 }] });
+  limits['instances'] = { Limit: 5, Usage: 3 };
+  expect(await machines.inventory()).toMatchObject({ free: [{ units: 2 }] });
+  limits['cpu'] = { Limit: 8, Usage: 7 };
+  expect(await machines.inventory()).toMatchObject({
+    free: [{ units: 0 }],
+    limitedBy: ['limits.instances of default leaves 2', 'limits.cpu of default leaves 1'],
+  });
 });

@@ -1,4 +1,4 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits, HostDevice, Inventory, ObservedHost } from '../../orchestrator/model/inventory.ts';
 import type {
   MachineSpec,
@@ -308,15 +308,39 @@ export function countedRefs({ names, instances, released }: Fleet): OwnerRef[] {
   return [...all].filter((name) => !released.has(name));
 }
 
+/** How many machines of the offer fit into what the limits of the project leave. */
+function unitsIn(room: Readonly<Record<string, number>>, offer: Offer | undefined): number {
+  if (offer === undefined) return 0;
+  const { vcpus, memoryGb, storageGb } = offer;
+  const kind = offerOf(offer).kind === 'container' ? 'containers' : 'virtual-machines';
+  const needed = {
+    instances: 1,
+    [kind]: 1,
+    cpu: vcpus,
+    memory: memoryGb * 2 ** 30,
+    disk: storageGb * 2 ** 30,
+  };
+  return Math.min(
+    ...Object.entries(needed).map(([name, each]) => Math.floor((room[name] ?? Infinity) / each)),
+  );
+}
+
 export async function readInventory(
-  { catalog, options, fleet }: Platform,
+  { api, catalog, options, fleet }: Platform,
   avoidHosts?: readonly string[],
 ): Promise<Inventory> {
-  const now = await fleet.read();
+  const [now, room] = await Promise.all([fleet.read(), api.projectRoom()]);
   if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
+  const free = countFree(catalog, now, options, avoidHosts).map((count) => {
+    const units = unitsIn(room, catalog.offers.get(count.offerId));
+    return units < count.units ? { ...count, units } : count;
+  });
+  const { project } = api.client;
+  const limitedBy = Object.entries(room).map(([name, left]) => `limits.${name} of ${project} leaves ${left}`);
   return {
     answer: 'counted',
-    free: countFree(catalog, now, options, avoidHosts),
+    free,
+    ...(limitedBy.length > 0 && { limitedBy }),
     counted: countedRefs(now),
     hosts: toHosts(catalog, now, options, avoidHosts),
   };

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type IncusApi, targetOf } from './api.ts';
@@ -32,10 +33,13 @@ const IN_ONE_FILE_SYSTEM: ReadonlySet<string> = new Set(['btrfs', 'dir']);
 const LOOP_FILE = /\/disks\/[^/]+\.img$/;
 /** The volume of the trial write. It has no mark of Berth. */
 const TRIAL = 'berth-trial-write';
+/** An empty volume takes only metadata, for which a full pool may have room. Compression hardly shrinks random bytes. */
+const TRIAL_BYTES = 768 * 1024;
+const TRIAL_S = 5;
 
 /**
  * Reads a pool, with the space below it. Incus does not report a pool that is full or read-only: it is found by making
- * and removing an empty volume.
+ * and removing a volume.
  *
  * @throws as {@link IncusApi}
  */
@@ -74,8 +78,15 @@ async function tryWrite(
 ): Promise<string | undefined> {
   const path = `/1.0/storage-pools/${pool}/volumes/custom`;
   const query = targetOf(member);
+  const headers = { 'X-Incus-name': TRIAL, 'X-Incus-type': 'iso' };
   try {
-    await client.send('POST', path, { query, body: { name: TRIAL, config: { size: '1MiB' } } });
+    const { operation } = await client.send('POST', path, {
+      query,
+      content: { text: randomBytes(TRIAL_BYTES).toString('base64'), headers },
+    });
+    const { metadata } = await client.get(`/1.0/operations/${operation}/wait`, { timeout: String(TRIAL_S) });
+    const problem = whyUnwritable((metadata as { err?: string }).err ?? '');
+    if (problem !== undefined) return problem;
   } catch (error) {
     const problem = error instanceof IncusRefusal ? whyUnwritable(error.message) : undefined;
     if (problem !== undefined) return problem;

@@ -236,7 +236,7 @@ describe('a machine that libvirt has paused', () => {
 });
 
 describe('a problem that does not stop a machine is reported as its fault', () => {
-  it('for a disk whose file is missing or can only be read, while it runs and while it is stopped', async () => {
+  it('for a disk whose file is missing, full or read-only, and for a process that is stopped', async () => {
     const host = new MemoryHost();
     const { bench } = openMemoryPlatform([host]);
     await bench.create(bench.ref('a'));
@@ -245,6 +245,11 @@ describe('a problem that does not stop a machine is reported as its fault', () =
       return listing.answer === 'listed' ? listing.items[0]?.fault : undefined;
     };
     expect(await fault()).toBeUndefined();
+    host.filesystem.freeGb = 0.05;
+    expect(await fault()).toMatchObject({ finding: expect.stringContaining('is full') });
+    host.halted.add(REF);
+    expect(await fault()).toMatchObject({ remedy: expect.stringContaining('kill -CONT') });
+    host.halted.clear();
     host.filesystem.mode = 'ro';
     expect(await fault()).toMatchObject({ finding: expect.stringContaining('read-only') });
     host.files.delete(`${REF}.qcow2`);
@@ -264,10 +269,11 @@ describe('a problem that does not stop a machine is reported as its fault', () =
     [undefined, undefined],
     ['', 'not on br0'],
   ])('a card that is on %s where it belongs on br0', (at, finding) => {
-    const domain = { disks: [], card: { device: 'vnet0', bridge: 'br0' } };
+    const domain = { name: REF, disks: [], card: { device: 'vnet0', bridge: 'br0' } };
     const bridges = new Map(at === undefined ? [] : [['vnet0', at]]);
     const shown = { ref: REF, running: true, pause: undefined, domain };
-    const around = { bridges, missing: new Set<string>(), readOnly: new Set<string>() };
+    const none = new Set<string>();
+    const around = { bridges, missing: none, readOnly: none, full: none, halted: none };
     const fault = faultOf(shown, around);
     if (finding === undefined) expect(fault).toBeUndefined();
     else

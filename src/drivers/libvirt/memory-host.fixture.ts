@@ -61,6 +61,8 @@ export class MemoryHost implements Member {
   isPoolActive = true;
   /** What its shell sees of the pool's file system; libvirt's own figures never change. */
   filesystem = { mode: 'rw', freeGb: 500 };
+  /** Names of domains whose QEMU process a signal has stopped. */
+  readonly halted = new Set<string>();
   isNetworkActive = true;
   hasFilters = true;
   capabilities: Capabilities = { uefi: true, kvm: true };
@@ -369,7 +371,7 @@ function writerOf({ name, isAway, writers }: MemoryHost, [key = '', text]: strin
 }
 
 function filesOf(
-  { files, facts, filesystem }: MemoryHost,
+  { files, facts, filesystem, halted }: MemoryHost,
   command: string | undefined,
   paths: string[],
 ): string[] {
@@ -379,7 +381,8 @@ function filesOf(
   if (command === 'facts') return [...facts, `filesystem\t${mode}\t/images\t${GIB}\t500\t${freeGb}`];
   if (command !== 'machines') return found;
   const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
-  return [...found.map((line) => `${line}\t${mode}`), ...missing];
+  const stopped = [...halted].map((name) => `halted\t${name}`);
+  return [...stopped, ...found.map((line) => `${line}\t${mode}\t${freeGb * GIB}`), ...missing];
 }
 
 /** Runs the host script on the test's own file system, which lacks some programs of a host. */

@@ -5,6 +5,7 @@ import { onProblem, VirshError } from './errors.ts';
 import { DOMAIN_WITHIN_MS, silenceOf } from './hosts/domains.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import type { HostShell } from './hosts/host-shell.ts';
+import { LEAST_FREE_GB } from './hosts/host-view.ts';
 import type { HostOptions } from './options.ts';
 
 /** Why a domain's processors are halted. */
@@ -59,6 +60,9 @@ interface Surroundings {
   bridges: ReadonlyMap<string, string>;
   missing: ReadonlySet<string>;
   readOnly: ReadonlySet<string>;
+  full: ReadonlySet<string>;
+  /** Names of domains whose QEMU process a signal has stopped: libvirt shows them as running. */
+  halted: ReadonlySet<string>;
 }
 
 /** A disk on a file system that hangs delays the shell. */
@@ -80,8 +84,14 @@ export async function readSurroundings(
     const of = (kind: string) => lines.filter(([first]) => first === kind);
     return {
       bridges: new Map(of('card').map(([, card = '', bridge = '']) => [card, bridge])),
+      halted: new Set(of('halted').map(([, name = '']) => name)),
       missing: new Set(of('missing').map(([, path = '']) => path)),
       readOnly: new Set(of('exists').flatMap(([, path = '', mode]) => (mode === 'ro' ? path : []))),
+      full: new Set(
+        of('exists').flatMap(([, path = '', , bytes = '']) =>
+          bytes !== '' && Number(bytes) < LEAST_FREE_GB * 2 ** 30 ? path : [],
+        ),
+      ),
     };
   } catch (error) {
     if (error instanceof VirshError) return undefined;
@@ -93,12 +103,12 @@ interface Shown {
   ref: OwnerRef;
   running: boolean;
   pause: Pause | undefined;
-  domain: Pick<DefinedDomain, 'disks' | 'card'>;
+  domain: Pick<DefinedDomain, 'name' | 'disks' | 'card'>;
 }
 
 /** A problem of a machine that does not stop it. */
 export function faultOf(
-  { ref, running, pause, domain: { disks, card } }: Shown,
+  { ref, running, pause, domain: { name, disks, card } }: Shown,
   surroundings: Surroundings | undefined,
 ): MachineFault | undefined {
   if (pause?.passes === true)
@@ -107,6 +117,11 @@ export function faultOf(
       remedy: `Wait; virsh domjobinfo ${ref} shows the progress.`,
     };
   if (surroundings === undefined) return undefined;
+  if (running && surroundings.halted.has(name))
+    return {
+      finding: 'a signal has stopped its QEMU process: the guest does not run',
+      remedy: `On its host: kill -CONT $(cat /run/libvirt/qemu/${name}.pid)`,
+    };
   const path = disks[0]?.path;
   if (path !== undefined && surroundings.missing.has(path))
     return {
@@ -120,6 +135,11 @@ export function faultOf(
       finding: `its disk ${path} is on a file system that is read-only: what the guest writes is lost`,
       remedy:
         'The kernel log of the host shows why (dmesg). Repair the file system, and mount it read-write again.',
+    };
+  if (path !== undefined && surroundings.full.has(path))
+    return {
+      finding: `the file system of its disk ${path} is full: libvirt pauses the guest at its next write that needs room`,
+      remedy: 'Free space there. Nothing new is placed on the host until then.',
     };
   if (!running || card === undefined) return undefined;
   const { device, bridge } = card;

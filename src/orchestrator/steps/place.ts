@@ -1,6 +1,6 @@
 import { activeCordons, cordonedHosts, takeTrial } from '../capacity/cordons.ts';
 import { amend } from '../instances/transition.ts';
-import { generationOf, refOf } from '../model/attempt.ts';
+import { type Attempt, generationOf, refOf } from '../model/attempt.ts';
 import { type CordonRecord, isTrialDue } from '../model/cordon.ts';
 import { markOf } from '../model/marks.ts';
 import type {
@@ -64,11 +64,13 @@ export async function placeInstance(
   const { driver, store, clock, platform } = context;
   const boundTo = driver.volumes?.copy === undefined ? await hostOfVolumes(store.read, record.id) : undefined;
   const cordons = await activeCordons(store.read, clock.now());
-  const avoid = await avoidedHosts(context, store.read, record.id, cordons);
+  const { hosts: avoid, isClearing } = await avoidedHosts(context, store.read, record.id, cordons);
   const wanted = boundTo === undefined ? spec : { ...spec, host: boundTo };
   const placing = await askWhere(context, async () => driver.place?.(wanted, avoid) ?? NOWHERE);
   if (placing.answer !== 'placed') {
     const isFull = placing.answer === 'refused' && placing.code === 'capacity';
+
+    if (isFull && isClearing) return CLEARING;
     return isFull && cordons.some((cordon) => isTried(cordon, platform)) ? TRIED : notPlaced(placing);
   }
   return store.transact(async (tx): Promise<InstanceRecord | Refused> => {
@@ -85,7 +87,7 @@ export async function placeInstance(
       );
     const hosts = [...placing.hosts.filter(isDue), ...placing.hosts.filter((one) => !isDue(one))];
     const avoided = await avoidedHosts(context, tx, record.id, await activeCordons(tx, now));
-    const host = await firstWithRoom(hosts, avoided, open);
+    const host = await firstWithRoom(hosts, avoided.hosts, open);
     if (host === undefined) return CONFLICT;
     await takeTrial(tx, { kind: 'host', name: host, platform }, record.id, now);
     return amend(tx, current, now, { host });
@@ -99,19 +101,16 @@ export async function placeVolume(
   spec: VolumeSpec,
 ): Promise<VolumeRecord | Refused> {
   const { driver, store, platform } = context;
-  const avoid = await avoidedHosts(
-    context,
-    store.read,
-    record.id,
-    await cordonsOfVolumes(context, store.read),
-  );
+  const cordons = await cordonsOfVolumes(context, store.read);
+  const { hosts: avoid, isClearing } = await avoidedHosts(context, store.read, record.id, cordons);
   const placing = await askWhere(context, async () => driver.volumes?.place?.(spec, avoid) ?? NOWHERE);
-  if (placing.answer !== 'placed') return notPlaced(placing);
+  if (placing.answer !== 'placed')
+    return isClearing && placing.answer === 'refused' ? CLEARING : notPlaced(placing);
   return store.transact(async (tx): Promise<VolumeRecord | Refused> => {
     const current = await lockForPlacing(tx, platform, () => tx.volumes.byId(record.id));
     if (current === null || current.host !== null || current.ownerRef !== record.ownerRef) return CHANGED;
     const avoided = await avoidedHosts(context, tx, record.id, await cordonsOfVolumes(context, tx));
-    const host = await firstWithRoom(placing.hosts, avoided, async () => []);
+    const host = await firstWithRoom(placing.hosts, avoided.hosts, async () => []);
     if (host === undefined) return CONFLICT;
     const placed = { ...current, host };
     await tx.volumes.update(placed);
@@ -122,6 +121,9 @@ export async function placeVolume(
 const NOWHERE: Placing = { answer: 'refused', code: 'capacity', detail: 'the driver places on no host' };
 const CHANGED = conflict('the row changed while a host was chosen');
 const TRIED = conflict('a create is tried on a host that refused others: it waits for the outcome');
+const CLEARING = conflict(
+  'what its interrupted attempt left on the host is being removed; then it is tried again',
+);
 const CONFLICT = conflict('other creates have meanwhile taken the hosts that had room');
 
 function conflict(detail: string): Refused {
@@ -154,18 +156,26 @@ async function cordonsOfVolumes(
   return (await activeCordons(read, clock.now())).filter(({ refusals }) => refusals === null);
 }
 
-/** Cordoned hosts, and hosts of failed attempts. */
+/**
+ * Cordoned hosts, and hosts of failed attempts. Where one attempt was interrupted, the host may be the only one: it can
+ * have a second one once nothing of the first is left. `isClearing`: a host is not there yet.
+ */
 async function avoidedHosts(
   { platform }: ReconcileContext,
   read: Pick<Reader, 'attempts'>,
   resourceId: string,
   cordons: readonly CordonRecord[],
-): Promise<string[]> {
-  const cordoned = cordonedHosts(cordons, platform);
-  const tried = (await read.attempts.of(resourceId)).flatMap(({ host, destroyOrder }) =>
-    host === null || destroyOrder.reason === 'moved' ? [] : [host],
-  );
-  return [...new Set([...cordoned, ...tried])];
+): Promise<{ hosts: string[]; isClearing: boolean }> {
+  const attempts = await read.attempts.of(resourceId);
+  const tried = attempts.filter(({ destroyOrder }) => destroyOrder.reason !== 'moved');
+  const isOnlyOne = ({ host }: Attempt) => tried.filter((other) => other.host === host).length === 1;
+  const wasRefused = ({ closedAt, destroyOrder }: Attempt) => closedAt === destroyOrder.at;
+  const isOver = (one: Attempt) => one.closedAt !== null && !wasRefused(one) && isOnlyOne(one);
+  const avoided = tried.flatMap((one) => (one.host === null || isOver(one) ? [] : [one.host]));
+  return {
+    hosts: [...new Set([...cordonedHosts(cordons, platform), ...avoided])],
+    isClearing: tried.some((one) => one.host !== null && one.closedAt === null && isOnlyOne(one)),
+  };
 }
 
 /** The first host with room. Room is the platform's count minus the creates that it does not count yet. */
@@ -223,7 +233,8 @@ export async function openNextAttempt(
   const { clock, alarms, log } = context;
   const { host } = record;
   const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
-  const isEmpty = isRefusedThere && host !== null && places;
+  // A quota is of the whole platform.
+  const isEmpty = isRefusedThere && failed.code !== 'quota' && host !== null && places;
   if (failed.code !== 'unfinished' && !isEmpty) return undefined;
   const now = clock.now();
   const attempt = { ...record, resourceKind, ...(isEmpty && { closedAt: now }) };

@@ -49,13 +49,15 @@ function subjectOf({ host, offerId, platform }: InstanceRecord, failed: Failed) 
 
 /** Counts a create that a host refused. The third one alike in a row takes the host out of placement. */
 export async function countRefusal(
-  { clock, platform, random }: ReconcileContext,
+  { clock, health, platform, random }: ReconcileContext,
   tx: Transaction,
   lease: Lease,
   record: InstanceRecord,
   failed: Failed,
 ): Promise<void> {
-  if (!isOfHost(failed, lease)) return;
+  // An outage of the platform since the create was due has interrupted it.
+  const wasInterrupted = failed.code === 'unfinished' && lease.waitsSince < health.trustedSince;
+  if (wasInterrupted || !isOfHost(failed, lease)) return;
   const subject = subjectOf(record, failed);
   await tx.marks.get(markOf(platform, 'placing'));
   const known = (await tx.cordons.list()).find((one) => one.refusals !== null && isSame(one, subject));

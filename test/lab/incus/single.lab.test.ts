@@ -50,6 +50,7 @@ afterAll(async () => {
 const nothingIsLeft = () =>
   expect.poll(() => contentsOf(api, platform.storage_pool, platform.network)).toEqual([]);
 const doctor = () => runBerth(['doctor', '--config', server.config]);
+const alarms = async () => (await runBerth(['alarms', 'ls', '--config', server.config])).stdout;
 
 describe('a single daemon, set up by the commands of docs/how-to/incus.md', () => {
   it('has nothing that berth doctor calls broken [incus-single-doctor]', async () => {
@@ -98,7 +99,6 @@ describe('a single daemon, set up by the commands of docs/how-to/incus.md', () =
 
     // An alarm at once; STOPPED only after a minute.
     node.run('incus', 'pause', nameOf(path));
-    const alarms = async () => (await runBerth(['alarms', 'ls', '--config', server.config])).stdout;
     await expect.poll(alarms).toMatch(/machine_paused .*frozen/s);
     expect(await server.client.request('GET', path)).toMatchObject({ body: { status: 'ONLINE' } });
     node.run('incus', 'resume', nameOf(path));
@@ -106,6 +106,61 @@ describe('a single daemon, set up by the commands of docs/how-to/incus.md', () =
     await server.destroy(path);
     await server.client.waitFor(volume, 'AVAILABLE');
     expect(await server.client.request('DELETE', volume)).toMatchObject({ status: 204 });
+    await nothingIsLeft();
+  });
+
+  it('a server with a copy of the database takes it over, until a restore is recorded [incus-two-writers]', async () => {
+    await using copy = await server.startCopy();
+    await expect.poll(alarms).toContain('platform_taken');
+    const refused = await server.client.request('POST', '/instances', { body: server.request() });
+    expect(refused).toMatchObject({ status: 409, body: { error: { code: 'capacity_unavailable' } } });
+    await copy.destroy(await copy.create());
+    await Promise.all([copy.kill(), server.kill()]);
+    expect(await runBerth(['restore', '--in-place', '--config', server.config])).toMatchObject({ code: 0 });
+    await server.start();
+    await expect.poll(alarms).not.toContain('platform_taken');
+  });
+
+  it('a create in the midst of which the daemon was killed is made again on it [incus-single-killed]', async () => {
+    const path = await server.create();
+    await expect.poll(async () => (await api.instanceNames()).length).toBe(1);
+    await node.killIncus();
+    await node.startIncus();
+    const machine = await server.online(path);
+    expect(await server.login(machine, 'id -un')).toMatchObject({ stdout: 'ubuntu\n' });
+
+    // Incus refuses: the reason names the key, and the delete goes on once it is off.
+    const [name = ''] = await api.instanceNames();
+    node.run('incus', 'config', 'set', name, 'security.protection.delete=true');
+    await server.client.request('DELETE', path);
+    const shown = async () =>
+      (await runBerth(['instances', 'show', String(machine['id']), '--config', server.config])).stdout;
+    await expect.poll(shown).toContain('security.protection.delete=false');
+    node.run('incus', 'config', 'set', name, 'security.protection.delete=false');
+    await server.client.waitFor(path, 'GONE');
+    await nothingIsLeft();
+  });
+
+  it('a pool that has room for metadata alone is full: an alarm for each machine, and nothing is sold [incus-full-pool]', async () => {
+    const path = await server.create();
+    await server.online(path);
+    const pool = `${node.folder}/state/storage-pools/${platform.storage_pool}`;
+    const restart = async (): Promise<void> => {
+      await server.kill();
+      await server.start();
+    };
+    // What was removed before is free once the file system has cleaned up.
+    const fill = `fill() { for size in 500M 50M 5M 1M 100K; do n=0; while fallocate -l $size "fill.$size.$n" 2>/dev/null; do n=$((n + 1)); done; done; sync; }
+      cd "$1"; btrfs subvolume sync . >/dev/null; sync; fill; fill`;
+    node.run('sh', '-euc', fill, 'fill', pool);
+    // It reads the pools at its start, and then once a minute.
+    await restart();
+    await expect.poll(alarms).toMatch(new RegExp(`machine_fault +${path.split('/').at(-1)} .* is full`));
+    expect((await server.client.request('GET', '/availability')).body).toEqual({ configurations: [] });
+    node.run('sh', '-c', 'rm "$1"/fill.*', 'rm', pool);
+    await restart();
+    await expect.poll(alarms).not.toContain('machine_fault');
+    await server.destroy(path);
     await nothingIsLeft();
   });
 

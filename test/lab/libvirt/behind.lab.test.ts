@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import { runBerth } from '../../support/processes/process.ts';
-import { nameOf } from '../lab-server.ts';
+import { LabServer, nameOf } from '../lab-server.ts';
 import { IMAGES } from './lab-host.ts';
+import { catalogOf, offer, platformOf } from './platform.ts';
 import { serveEachTest } from './serving.ts';
+import { openSshWay } from './ssh-host.ts';
 
 const lab = serveEachTest();
 const { create, online, login, nothingIsLeft } = lab;
@@ -86,5 +88,63 @@ it('leaves a clone of a machine alone, also one that shares its disk [libvirt-cl
   await server.client.waitFor(shared, 'GONE');
   host.virsh('undefine', 'clone-a');
   host.virsh('vol-delete', '--pool', 'berth', 'clone-a.qcow2');
+  await nothingIsLeft();
+});
+
+it('a server with a copy of the database takes the host over, until a restore is recorded [libvirt-two-writers]', async () => {
+  const { server } = lab;
+  await using copy = await server.startCopy();
+  await expect.poll(alarms).toContain('platform_taken');
+  const refused = await server.client.request('POST', '/instances', { body: server.request() });
+  expect(refused).toMatchObject({ status: 409, body: { error: { code: 'capacity_unavailable' } } });
+  await copy.destroy(await copy.create());
+  await Promise.all([copy.kill(), server.kill()]);
+  expect(await runBerth(['restore', '--in-place', '--config', server.config])).toMatchObject({ code: 0 });
+  await server.start();
+  await expect.poll(alarms).not.toContain('platform_taken');
+  await nothingIsLeft();
+});
+
+it('a stopped QEMU process, and a pool that is full or read-only: an alarm for the machine, and the others go on [libvirt-halted-lab]', async () => {
+  const { host } = lab;
+  await lab.server.kill();
+  // A shell of the host: that of the lab sees neither its files nor its mounts.
+  await using way = await openSshWay(host);
+  const { hosts: [local] = [], ...platform } = platformOf([host]);
+  const remote = { ...local, uri: way.uri, state_dir: '/run/berth' };
+  await using server = new LabServer(catalogOf(2), { ...platform, hosts: [remote] }, offer);
+  await server.start();
+  const [halted, other] = await Promise.all([server.create(), server.create()]);
+  await Promise.all([halted, other].map((path) => server.online(path)));
+  const fault = async () => {
+    const { stdout } = await runBerth(['alarms', 'ls', '--config', server.config]);
+    return new RegExp(`machine_fault +${idOf(halted)} .*`).exec(stdout)?.[0] ?? '';
+  };
+  const signal = (name: string) =>
+    host.run('sh', '-c', `kill -${name} "$(cat /run/libvirt/qemu/${nameOf(halted)}.pid)"`);
+
+  signal('STOP');
+  await expect.poll(fault).toContain('kill -CONT');
+  await server.client.request('POST', `${other}/stop`);
+  await server.client.waitFor(other, 'STOPPED');
+  signal('CONT');
+  await expect.poll(fault).toBe('');
+
+  host.run('mount', '--bind', IMAGES, IMAGES);
+  host.run('mount', '-o', 'remount,bind,ro', IMAGES);
+  await expect.poll(fault).toContain('read-only');
+  host.run('umount', IMAGES);
+  await expect.poll(fault).toBe('');
+
+  const [size = ''] = host.run('findmnt', '-bno', 'SIZE', '/var/lib/libvirt').match(/\d+/) ?? [];
+  const used = Number(host.run('df', '-k', '--output=used', IMAGES).match(/\d+/)?.[0]);
+  host.run('mount', '-o', `remount,size=${used + 50_000}k`, '/var/lib/libvirt');
+  await expect.poll(fault).toContain('is full');
+  host.run('mount', '-o', `remount,size=${size}`, '/var/lib/libvirt');
+  await expect.poll(fault).toBe('');
+
+  signal('STOP');
+  await server.destroy(halted);
+  await server.destroy(other);
   await nothingIsLeft();
 });

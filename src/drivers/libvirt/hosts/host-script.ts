@@ -10,8 +10,8 @@ import { FENCE } from './guard.ts';
  * - `domains`: the names of libvirt's domains, stored or running; fails if it may not read them.
  * - `neighbours`: MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: the paths that exist.
- * - `machines PATH…`: the paths that exist, with rw or ro of their mount, the missing ones whose folder exists, and each network card with its
- *   bridge, if any.
+ * - `machines PATH…`: the paths that exist, with rw or ro of their mount and its free bytes, the missing ones whose folder exists, each network card with its
+ *   bridge, if any, and the domains whose QEMU process a signal has stopped.
  * - `gpus`: each PCI function in a GPU's slot or group or on its bus, and the marks.
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
  * - `processes UUID`: the QEMU processes of the domain, also those that libvirt does not know any more.
@@ -105,6 +105,15 @@ cards() {
   done
 }
 
+halted() {
+  for file in "$root"/run/libvirt/qemu/*.pid; do
+    first "$file"
+    first "$root/proc/${'$'}{value:-none}/stat"
+    value=${'$'}{value##*) }
+    case $value in [Tt]*) value=${'$'}{file##*/}; say halted "${'$'}{value%.pid}" ;; esac
+  done
+}
+
 function_of() {
   at=$root/sys/bus/pci/devices/$1
   for key in vendor device class numa_node reset_method current_link_width max_link_width; do
@@ -177,10 +186,15 @@ case $command in
   exists) for path; do [ -e "$root$path" ] && say exists "$path"; done; exit 0 ;;
   machines)
     cards
+    halted
     for path; do
       if [ -e "$root$path" ]; then
-        [ "${'$'}{path%/*}" = "${'$'}{folder-}" ] || { folder=${'$'}{path%/*}; mount_of "$folder"; }
-        say exists "$path" "$mode"
+        [ "${'$'}{path%/*}" = "${'$'}{folder-}" ] || {
+          folder=${'$'}{path%/*} free=
+          mount_of "$folder"
+          free=$(stat -f -c '%a * %S' "$root$folder") && free=$(($free))
+        }
+        say exists "$path" "$mode" "$free"
       elif [ -d "$root${'$'}{path%/*}" ]; then
         say missing "$path"
       fi

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -64,6 +64,31 @@ it('the state folder keeps the marks of writers, by key', async () => {
     text,
   ]);
   expect([await mark('k', ''), await mark('k')]).toEqual(['', '']);
+});
+
+it('domains whose QEMU process a signal has stopped, and the free space of a disk [libvirt-halted]', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'berth-root-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const write = (path: string, text: string): void => {
+    mkdirSync(join(root, path, '..'), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  for (const [index, state] of ['T', 'S', 't', 'D'].entries()) {
+    write(`run/libvirt/qemu/berth-${state}.pid`, `${index + 1}`);
+    write(`proc/${index + 1}/stat`, `${index + 1} (qemu (x) x86) ${state} 1 1 1 0\n`);
+  }
+  write('run/libvirt/qemu/berth-gone.pid', '99\n');
+  write('images/a.qcow2', '');
+  const shell = openShell({ name: 'kvm-1', uri: 'qemu:///system' });
+  const { lines } = await runHostScript(shell, { stateDir: '/state', root }, ['machines', '/images/a.qcow2']);
+  const halted = lines.filter(([kind]) => kind === 'halted').map(([, name]) => name);
+  expect(halted.sort()).toEqual(['berth-T', 'berth-t']);
+  expect(lines.at(-1)).toEqual([
+    'exists',
+    '/images/a.qcow2',
+    expect.any(String),
+    expect.stringMatching(/^\d+$/),
+  ]);
 });
 
 it('a host that takes too long is unreachable', async () => {
