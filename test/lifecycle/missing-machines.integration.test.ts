@@ -61,22 +61,20 @@ describe('a proof of absence', () => {
 });
 
 describe('losses', () => {
-  const cap = (least: number) => ({
-    reconcile: { max_losses: { share: 0, least } },
-  });
+  const cap = (least: number) => ({ reconcile: { max_losses: { share: 0, least } } });
   const held = /has reached the cap on lost instances/;
 
   it('beyond the cap are held, with one alarm, until they are accepted', async () => {
     await using troubled = await startTroubled(cap(2));
     const { orchestrator, alarms } = troubled;
-    const ids = await online(orchestrator, 6);
+    const ids = await online(orchestrator, 8);
     for (const id of ids.slice(0, 4)) await take(orchestrator, id);
     const count = async (status: string) =>
       (await statuses(orchestrator, ids)).filter((each) => each === status).length;
     await until('two are lost', async () => (await count('ERROR')) === 2);
     await until('a loss is held', () => alarms(held).length > 0);
     await listings(troubled, 3);
-    expect([await count('ERROR'), await count('ONLINE')]).toEqual([2, 4]);
+    expect([await count('ERROR'), await count('ONLINE')]).toEqual([2, 6]);
     expect(alarms(held)).toMatchObject([{ fields: { losses: 2, cap: 2 } }]);
     await until(
       'both held losses are reported',
