@@ -12,7 +12,12 @@ export interface EngineHost {
   readonly name: string;
   /** It answers nothing; what it was sent may be carried out once it answers again. */
   isSilent: boolean;
+  /** What Berth places machines on, if that is not the host itself. */
+  readonly zone?: string;
 }
+
+/** What an engine says of a create that it refuses until a person mends it. */
+export const REFUSED = 'failed to load the AppArmor profile: exit status';
 
 /** Something that holds bytes: the disk of a machine, or a volume. */
 export interface Disk {
@@ -95,6 +100,8 @@ export interface HandsOn {
   powerOff(machine: Machine): boolean;
   /** Its removal is accepted, and refused each time, until the function is called. */
   protect?(machine: Machine): (() => void) | undefined;
+  /** Each create on the host, or in the zone, is refused, for a reason that is not capacity, until the function is called. */
+  refuse?(host: string): () => void;
   /** One of what else people do at this engine, and which; undefined: it could not be done. */
   meddle?(machine: Machine, chance: Chance): string | undefined;
 }

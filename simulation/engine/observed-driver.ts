@@ -13,6 +13,8 @@ export interface UnderWay {
   method: string;
   /** The attempt of the resource whose lease it has. */
   ref: OwnerRef;
+  /** Where its row has it then. */
+  host: string | null | undefined;
   beganAt: number;
 }
 

@@ -23,6 +23,7 @@ import { EngineInspector } from './invariants/inspector.ts';
 import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
 import { observedDriver } from './observed-driver.ts';
 import { OpenStackEngine } from './openstack/engine.ts';
+import { Outages } from './outages.ts';
 import { People } from './people.ts';
 import { Rollouts } from './rollouts.ts';
 import { drawScenario, type EngineScenario } from './scenario.ts';
@@ -42,6 +43,7 @@ export class EngineWorld extends OrchestratorWorld {
   readonly commands: Commands;
   readonly engine: Engine;
   readonly people: People;
+  readonly outages: Outages;
   readonly ssh: GuestSsh;
   readonly database: Database;
   readonly clients: Clients;
@@ -87,6 +89,7 @@ export class EngineWorld extends OrchestratorWorld {
     this.engine = new Engines[name](parts);
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
+    this.outages = new Outages(this, chance.fork('outages'));
     this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
     this.database = new Database(
       database,
@@ -139,6 +142,14 @@ export class EngineWorld extends OrchestratorWorld {
     this.database.writer = null;
     const until = Math.ceil(this.scheduler.now) + ACCEPTED_FOR_MS;
     await this.database.transact((tx) => tx.marks.put(markOf('default', 'losses_accepted_until'), until));
+  }
+
+  /** The operator ends them with `berth uncordon`. */
+  async endCordons(ids: readonly string[]): Promise<void> {
+    this.database.writer = null;
+    await this.database.transact(async (tx) => {
+      for (const id of ids) await tx.cordons.remove(id);
+    });
   }
 
   /** The operator follows the alarm about a removal that has no order, with `berth instances rm`. */

@@ -183,6 +183,16 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     })),
   },
   {
+    id: 'refuser-kept',
+    simulation: 'incus',
+    title: 'a host that refuses each create stays in placement',
+    plant: {
+      file: 'src/orchestrator/capacity/cordons.ts',
+      anchor: "cordon.kind === 'host' &&",
+      replacement: "cordon.refusals === null && cordon.kind === 'host' &&",
+    },
+  },
+  {
     id: 'port-left',
     simulation: 'openstack',
     title: 'a port is left when a machine is destroyed',

@@ -109,6 +109,8 @@ export class Member implements EngineHost {
   /** How often its daemon has ended. */
   ends = 0;
   silentSince: number | undefined;
+  /** Why it makes no instances. */
+  refusal: string | undefined;
   readonly #fellSilent: (member: Member) => void;
   readonly #waiting = new Set<() => void>();
 

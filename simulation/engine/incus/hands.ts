@@ -1,4 +1,4 @@
-import type { HandsOn, Machine } from '../engine.ts';
+import { type HandsOn, type Machine, REFUSED } from '../engine.ts';
 import { type Bytes, type Cluster, EMPTY, type Instance, Interrupted, volumesOf } from './cluster.ts';
 import { type InstanceApi, pathOf } from './instance-api.ts';
 
@@ -62,6 +62,11 @@ export function handsOn(cluster: Cluster, api: InstanceApi): HandsOn {
       };
       set(true);
       return () => set(false);
+    },
+    refuse(name) {
+      const member = cluster.member(name);
+      member.refusal = REFUSED;
+      return () => void Object.assign(member, { refusal: undefined });
     },
     powerOff: (machine) =>
       byHand(machine, (instance) => {

@@ -90,6 +90,8 @@ export class InstanceApi {
         cluster.observe(by);
         try {
           await this.#unpack(instance, isStill);
+          if (member.refusal !== undefined)
+            throw new Refusal(500, `Failed creating instance "${name}": ${member.refusal}`);
           cluster.mayFail('Failed creating instance from image: write failed');
         } catch (error) {
           // Incus takes back what it has made of it.

@@ -74,6 +74,8 @@ export class EngineInspector
    * write of that: listings then show the machine, and it is removed again.
    */
   readonly #madeLate = new Set<string>();
+  /** The calls that made machines, or were to. */
+  readonly creates: (UnderWay & { outcome: string })[] = [];
   #ofHalfMade: Violation | undefined;
   /** When the database went back last; 0: never. */
   #wentBackAt = 0;
@@ -186,7 +188,8 @@ export class EngineInspector
   }
 
   began(process: ServerProcess, method: string, ref: OwnerRef): UnderWay {
-    const call = { process, method, ref, beganAt: this.world.scheduler.now };
+    const { host } = this.rowOf(ref) ?? {};
+    const call = { process, method, ref, host, beganAt: this.world.scheduler.now };
     const others = this.#underWay.get(ref) ?? [];
     this.world.journal.note(process.name, `→ ${method} ${ref}`);
     this.check(() => oneCallAtATime(call, others));
@@ -197,6 +200,7 @@ export class EngineInspector
 
   ended(call: UnderWay, outcome: string): void {
     const others = this.#underWay.get(call.ref) ?? [];
+    if (call.method === 'create') this.creates.push({ ...call, outcome });
     this.world.journal.note(call.process.name, `← ${call.method} ${call.ref} ${outcome}`);
     this.#underWay.set(
       call.ref,

@@ -1,5 +1,5 @@
 import type { VirshCall } from '../../../src/drivers/libvirt/client.ts';
-import { VirshError } from '../../../src/drivers/libvirt/errors.ts';
+import { problemOf, VirshError } from '../../../src/drivers/libvirt/errors.ts';
 import { fleetOf, type Member } from '../../../src/drivers/libvirt/fleet.ts';
 import type { HostShell } from '../../../src/drivers/libvirt/hosts/host-shell.ts';
 import { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
@@ -20,6 +20,7 @@ import {
   type HandsOn,
   isOf,
   type Machine,
+  REFUSED,
   type RunningGuest,
 } from '../engine.ts';
 import { guestOf } from '../guest.ts';
@@ -52,6 +53,8 @@ type Limited = VirshCall & { limits?: { begin(): void; signal: AbortSignal } | u
 
 interface Host extends EngineHost {
   memory: MemoryHost;
+  /** Why it makes no volumes. */
+  refusal: string | undefined;
 }
 
 interface Boot {
@@ -78,7 +81,7 @@ export class LibvirtEngine implements Engine {
         datacenter: parts.datacenter,
         public_ip: `203.0.113.${index + 1}`,
       });
-      return { name, isSilent: false, memory };
+      return { name, isSilent: false, memory, refusal: undefined };
     });
   }
 
@@ -207,6 +210,11 @@ export class LibvirtEngine implements Engine {
         for (const file of files) memory.files.delete(file);
         return memory.domains.delete(machine.name);
       }),
+    refuse: (name) => {
+      const host = this.#host(name);
+      host.refusal = REFUSED;
+      return () => void Object.assign(host, { refusal: undefined });
+    },
     powerOff: (machine) =>
       this.#byHand(machine, (_, domain) => {
         delete domain.live;
@@ -244,7 +252,11 @@ export class LibvirtEngine implements Engine {
       const command = { host, line, isRead, timeoutMs, signal: limits?.signal };
       // Its limits were checked where it began; at the host only its fence is compared.
       const sent = limits === undefined ? call : { ...call, limits: { ...limits, begin: () => undefined } };
-      return this.#send(process, command, () => run(sent));
+      return this.#send(process, command, async () => {
+        if (args[0] === 'vol-create-as' && host.refusal !== undefined)
+          throw new VirshError(problemOf(host.refusal), `${args[2]}: ${host.refusal}`);
+        return run(sent);
+      });
     };
     const inShell = memory.shell.run as (...args: unknown[]) => ReturnType<HostShell['run']>;
     const run = async (
