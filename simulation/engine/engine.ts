@@ -16,7 +16,9 @@ export interface EngineHost {
   readonly zone?: string;
 }
 
-/** What an engine says of a create that it refuses until a person mends it. */
+/** Why an engine refuses each create on a host until a person mends that: for another reason, or its pool takes no writes. */
+export const FULL = 'No space left on device';
+export const READ_ONLY = 'Read-only file system';
 export const REFUSED = 'failed to load the AppArmor profile: exit status';
 
 /** Something that holds bytes: the disk of a machine, or a volume. */
@@ -100,8 +102,10 @@ export interface HandsOn {
   powerOff(machine: Machine): boolean;
   /** Its removal is accepted, and refused each time, until the function is called. */
   protect?(machine: Machine): (() => void) | undefined;
-  /** Each create on the host, or in the zone, is refused, for a reason that is not capacity, until the function is called. */
-  refuse?(host: string): () => void;
+  /** Each create on the host, or in the zone, is refused until the function is called. */
+  refuse?(host: string, why: string): () => void;
+  /** No question about it is answered until the function is called. */
+  freeze?(machine: Machine, chance: Chance): () => void;
   /** One of what else people do at this engine, and which; undefined: it could not be done. */
   meddle?(machine: Machine, chance: Chance): string | undefined;
 }
@@ -149,6 +153,8 @@ export interface EngineParts {
   commands: Commands;
   observer: EngineObserver;
   isCalm: () => boolean;
+  /** Whether the machines of a host share a file system, which may be full or read-only. */
+  sharesFileSystem: boolean;
 }
 
 /** Whether the ref is that of an attempt of the instance or volume. */

@@ -30,8 +30,8 @@ const LONGEST_CLOSE_MS = 60_000;
 export async function quiesce(world: EngineWorld): Promise<void> {
   const { scheduler, inspector } = world;
   endFaults(world);
-  await checkRefusals(world);
   await checkOutages(world);
+  await checkRefusals(world);
   const calmSince = scheduler.now;
   const { heldFailuresS, lostClaimsHeldS, disksKeptS } = world.scenario;
   const keptMs = 1_000 * Math.max(heldFailuresS ?? 0, lostClaimsHeldS, disksKeptS);

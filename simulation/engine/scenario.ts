@@ -35,9 +35,8 @@ export interface EngineScenario extends ServerScenario {
   /** How often one server is upgraded, and migrates the database, before the others. */
   upgrade: number;
   people: PeopleRates;
-  /** What a person has to mend, if anything, and how often it happens. */
+  /** What a person has to mend, if anything. */
   outage: Outage | undefined;
-  outages: number;
   /** How often a tenant writes something, for each command of a client. */
   writes: number;
 }
@@ -85,7 +84,6 @@ export function drawScenario(chance: Chance): EngineScenario {
       hands === 0 || chance.fork('has outages').happens(0.5)
         ? undefined
         : chance.fork('outage').pick(outages),
-    outages: 0.05,
     writes: 0.5,
     trouble: {
       unavailable: 0.0008 * severity,

@@ -77,6 +77,7 @@ export class EngineWorld extends OrchestratorWorld {
     const parts = {
       ...{ scheduler, catalog, isCalm, commands: this.commands, observer: this.inspector },
       hosts: this.scenario.hosts,
+      sharesFileSystem: /^(full|readOnly)$/.test(this.scenario.outage ?? ''),
       datacenter: DATACENTER,
       chance: chance.fork('guests'),
     };
@@ -89,7 +90,6 @@ export class EngineWorld extends OrchestratorWorld {
     this.engine = new Engines[name](parts);
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
-    this.outages = new Outages(this, chance.fork('outages'));
     this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
     this.database = new Database(
       database,
@@ -100,6 +100,7 @@ export class EngineWorld extends OrchestratorWorld {
       { scheduler, isShared: this.scenario.replicas > 1 },
     );
     this.clients = new Clients(this, accounts);
+    this.outages = new Outages(this, chance.fork('outages'));
     this.writers = new Writers(this, chance.fork('writers'));
     this.backups = new Backups(this, chance.fork('backups'));
     this.rollouts = new Rollouts(this, chance.fork('rollouts'));
@@ -142,14 +143,6 @@ export class EngineWorld extends OrchestratorWorld {
     this.database.writer = null;
     const until = Math.ceil(this.scheduler.now) + ACCEPTED_FOR_MS;
     await this.database.transact((tx) => tx.marks.put(markOf('default', 'losses_accepted_until'), until));
-  }
-
-  /** The operator ends them with `berth uncordon`. */
-  async endCordons(ids: readonly string[]): Promise<void> {
-    this.database.writer = null;
-    await this.database.transact(async (tx) => {
-      for (const id of ids) await tx.cordons.remove(id);
-    });
   }
 
   /** The operator follows the alarm about a removal that has no order, with `berth instances rm`. */

@@ -32,7 +32,7 @@ export class ExecEngine extends IncusEngine {
         create_visible_within_ms: rest.createVisibleWithinMs,
         keeps_notes: rest.keepsNotes,
         cloud_init_bytes: rest.cloudInitBytes,
-        ...{ place: true, place_volume: true, copy_volume: true, fences: true },
+        ...{ place: true, place_volume: true, copy_volume: true, fences: true, writer_mark: true },
       },
     });
     return createPlatform(channel, { info, catalog, timeoutMs: TIMEOUT_MS, log: silentLog });

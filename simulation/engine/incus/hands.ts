@@ -1,4 +1,4 @@
-import { type HandsOn, type Machine, REFUSED } from '../engine.ts';
+import type { HandsOn, Machine } from '../engine.ts';
 import { type Bytes, type Cluster, EMPTY, type Instance, Interrupted, volumesOf } from './cluster.ts';
 import { type InstanceApi, pathOf } from './instance-api.ts';
 
@@ -63,9 +63,9 @@ export function handsOn(cluster: Cluster, api: InstanceApi): HandsOn {
       set(true);
       return () => set(false);
     },
-    refuse(name) {
+    refuse(name, refusal) {
       const member = cluster.member(name);
-      member.refusal = REFUSED;
+      member.refusal = refusal;
       return () => void Object.assign(member, { refusal: undefined });
     },
     powerOff: (machine) =>

@@ -1,5 +1,5 @@
 import type { VirshCall } from '../../../src/drivers/libvirt/client.ts';
-import { problemOf, VirshError } from '../../../src/drivers/libvirt/errors.ts';
+import { hasProblem, problemOf, VirshError } from '../../../src/drivers/libvirt/errors.ts';
 import { fleetOf, type Member } from '../../../src/drivers/libvirt/fleet.ts';
 import type { HostShell } from '../../../src/drivers/libvirt/hosts/host-shell.ts';
 import { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
@@ -16,11 +16,12 @@ import {
   type Engine,
   type EngineHost,
   type EngineParts,
+  FULL,
   type Guest,
   type HandsOn,
   isOf,
   type Machine,
-  REFUSED,
+  READ_ONLY,
   type RunningGuest,
 } from '../engine.ts';
 import { guestOf } from '../guest.ts';
@@ -210,10 +211,29 @@ export class LibvirtEngine implements Engine {
         for (const file of files) memory.files.delete(file);
         return memory.domains.delete(machine.name);
       }),
-    refuse: (name) => {
+    refuse: (name, refusal) => {
       const host = this.#host(name);
-      host.refusal = REFUSED;
-      return () => void Object.assign(host, { refusal: undefined });
+      const { memory } = host;
+      const before = memory.filesystem;
+      host.refusal = refusal;
+      if (refusal === READ_ONLY) memory.filesystem = { ...before, mode: 'ro' };
+      if (refusal === FULL) memory.filesystem = { ...before, freeGb: 0 };
+      // QEMU pauses guests that write.
+      for (const domain of memory.domains.values())
+        if (refusal === FULL && domain.live !== undefined) domain.pause = 'I/O error';
+      return () => {
+        host.refusal = undefined;
+        memory.filesystem = before;
+      };
+    },
+    freeze: ({ host, name }, chance) => {
+      const { memory } = this.#host(host);
+      memory.silent.add(name);
+      return () => {
+        memory.silent.delete(name);
+        if (chance.happens(0.5)) delete memory.domains.get(name)?.live;
+        this.#observe('a person');
+      };
     },
     powerOff: (machine) =>
       this.#byHand(machine, (_, domain) => {
@@ -226,7 +246,7 @@ export class LibvirtEngine implements Engine {
   #byHand({ host: name, name: of }: Machine, act: (host: Host, domain: Domain) => boolean): boolean {
     const host = this.#host(name);
     const domain = host.memory.domains.get(of);
-    const isDone = domain !== undefined && act(host, domain);
+    const isDone = domain !== undefined && !host.memory.silent.has(of) && act(host, domain);
     this.#observe('a person');
     return isDone;
   }
@@ -253,9 +273,16 @@ export class LibvirtEngine implements Engine {
       // Its limits were checked where it began; at the host only its fence is compared.
       const sent = limits === undefined ? call : { ...call, limits: { ...limits, begin: () => undefined } };
       return this.#send(process, command, async () => {
-        if (args[0] === 'vol-create-as' && host.refusal !== undefined)
-          throw new VirshError(problemOf(host.refusal), `${args[2]}: ${host.refusal}`);
-        return run(sent);
+        const { refusal } = host;
+        const isMeant = args[0] === 'vol-create-as' || (args[0] === 'vol-delete' && refusal === READ_ONLY);
+        if (isMeant && refusal !== undefined)
+          throw new VirshError(problemOf(refusal), `${args[2]}: ${refusal}`);
+        try {
+          return await run(sent);
+        } catch (error) {
+          if (hasProblem(error, 'late')) await this.#parts.scheduler.sleep(call.withinMs ?? timeoutMs);
+          throw error;
+        }
       });
     };
     const inShell = memory.shell.run as (...args: unknown[]) => ReturnType<HostShell['run']>;

@@ -114,8 +114,8 @@ export function handsOn(servers: Servers, identity: Identity, credential: string
       if (server === undefined || !act(server, 'lock')) return undefined;
       return () => void act(server, 'unlock');
     },
-    refuse(zone) {
-      cloud.refusing.add(zone);
+    refuse(zone, why) {
+      cloud.refusing.set(zone, why);
       return () => void cloud.refusing.delete(zone);
     },
     powerOff: (machine) =>

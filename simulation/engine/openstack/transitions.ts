@@ -1,4 +1,3 @@
-import { REFUSED } from '../engine.ts';
 import { Refusal } from './api.ts';
 import type { Cloud } from './cloud.ts';
 import { EMPTY, type Phase, type Server, STATES, type Transition, type VmState } from './records.ts';
@@ -62,8 +61,8 @@ export function transitionsOf(servers: ServerWork): readonly Transition[] {
     for (const { volume, attachment } of mappings) volumes.complete(volume, attachment);
   };
   const spawn = (server: Server): void => {
-    if (cloud.refusing.has(server.host?.zone ?? ''))
-      throw new Refusal(500, `Build of ${server.id} aborted: ${REFUSED}`);
+    const refusal = cloud.refusing.get(server.host?.zone ?? '');
+    if (refusal !== undefined) throw new Refusal(500, `Build of ${server.id} aborted: ${refusal}`);
     mayFail('Failed to provision instance');
     if (!server.isVolumeBacked) server.disk = { content: EMPTY };
     server.launchedAt = cloud.now;
