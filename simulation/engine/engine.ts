@@ -12,7 +12,14 @@ export interface EngineHost {
   readonly name: string;
   /** It answers nothing; what it was sent may be carried out once it answers again. */
   isSilent: boolean;
+  /** What Berth places machines on, if that is not the host itself. */
+  readonly zone?: string;
 }
+
+/** Why an engine refuses each create on a host until a person mends that: for another reason, or its pool takes no writes. */
+export const FULL = 'No space left on device';
+export const READ_ONLY = 'Read-only file system';
+export const REFUSED = 'failed to load the AppArmor profile: exit status';
 
 /** Something that holds bytes: the disk of a machine, or a volume. */
 export interface Disk {
@@ -95,6 +102,10 @@ export interface HandsOn {
   powerOff(machine: Machine): boolean;
   /** Its removal is accepted, and refused each time, until the function is called. */
   protect?(machine: Machine): (() => void) | undefined;
+  /** Each create on the host, or in the zone, is refused until the function is called. */
+  refuse?(host: string, why: string): () => void;
+  /** No question about it is answered until the function is called. */
+  freeze?(machine: Machine, chance: Chance): () => void;
   /** One of what else people do at this engine, and which; undefined: it could not be done. */
   meddle?(machine: Machine, chance: Chance): string | undefined;
 }
@@ -142,6 +153,8 @@ export interface EngineParts {
   commands: Commands;
   observer: EngineObserver;
   isCalm: () => boolean;
+  /** Whether the machines of a host share a file system, which may be full or read-only. */
+  sharesFileSystem: boolean;
 }
 
 /** Whether the ref is that of an attempt of the instance or volume. */

@@ -21,6 +21,8 @@ export interface CallObserver {
   ended(call: UnderWay, outcome: string): void;
   /** What a listing showed of ours. */
   listed(process: ServerProcess, refs: readonly OwnerRef[]): void;
+  /** What marks of its writer the platform has, after the process has read or written it. */
+  marked(process: ServerProcess, texts: readonly string[], isWritten: boolean): void;
 }
 
 /** The same driver, whose calls the observer is told of. */
@@ -49,9 +51,22 @@ export function observedDriver(
       );
     return listing;
   };
-  const { volumes } = driver;
+  const { volumes, writer } = driver;
   return {
     ...driver,
+    ...(writer !== undefined && {
+      writer: {
+        async read(key) {
+          const texts = await writer.read(key);
+          observer.marked(process, texts, false);
+          return texts;
+        },
+        async write(key, text) {
+          await writer.write(key, text);
+          observer.marked(process, [text], true);
+        },
+      },
+    }),
     list: () => list(() => driver.list()),
     create: (spec, ...rest) => call('create', spec.ref, () => driver.create(spec, ...rest)),
     stop: (ref, ...rest) => call('stop', ref, () => driver.stop(ref, ...rest)),

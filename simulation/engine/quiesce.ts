@@ -10,6 +10,7 @@ import {
   storageClaimsMatch,
 } from '../orchestrator/invariants/quiescence.ts';
 import { theEndedRead404 } from '../orchestrator/invariants/tombstones.ts';
+import { checkOutages, TOLD_WITHIN_MS } from './check-outages.ts';
 import { isOf } from './engine.ts';
 import { bytesAreFound } from './invariants/bytes.ts';
 import { refusalsAreTold, rowsMatchEngine } from './invariants/rest.ts';
@@ -21,8 +22,6 @@ const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
 /** Longer than every backoff and grace period, beside the times for which the scenario keeps things. */
 const LONGEST_MS = 15 * MINUTE_MS;
-/** How long what is refused may be without an alarm. */
-const REFUSED_MS = 2 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 60_000;
@@ -31,6 +30,7 @@ const LONGEST_CLOSE_MS = 60_000;
 export async function quiesce(world: EngineWorld): Promise<void> {
   const { scheduler, inspector } = world;
   endFaults(world);
+  await checkOutages(world);
   await checkRefusals(world);
   const calmSince = scheduler.now;
   const { heldFailuresS, lostClaimsHeldS, disksKeptS } = world.scenario;
@@ -91,7 +91,7 @@ async function checkRefusals({ scheduler, inspector, people, engine, database }:
   };
   if (refused().length > 0) {
     const since = scheduler.now;
-    await scheduler.runUntil(since + REFUSED_MS);
+    await scheduler.runUntil(since + TOLD_WITHIN_MS);
     const old = refused().filter(({ updatedAt }) => updatedAt <= since);
     refusalsAreTold(old, await database.store.read.alarms.list());
   }

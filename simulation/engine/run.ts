@@ -28,6 +28,7 @@ export async function runEngine(
       world.rollouts.act();
       world.people.act();
       await world.writers.write();
+      await world.outages.act();
     },
     command,
     check: async (world) => world.inspector.assertHeld(),

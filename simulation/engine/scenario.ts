@@ -2,6 +2,7 @@ import type { Chance } from '../kernel/chance.ts';
 import type { ServerScenario } from '../orchestrator/scenario.ts';
 import type { ServerFault } from '../orchestrator/server-faults.ts';
 import type { CommandFaultRates } from './commands.ts';
+import { type Outage, outages } from './outages.ts';
 
 /** What people do at the engine, how often for each command of a client. */
 export interface PeopleRates {
@@ -34,6 +35,8 @@ export interface EngineScenario extends ServerScenario {
   /** How often one server is upgraded, and migrates the database, before the others. */
   upgrade: number;
   people: PeopleRates;
+  /** What a person has to mend, if anything. */
+  outage: Outage | undefined;
   /** How often a tenant writes something, for each command of a client. */
   writes: number;
 }
@@ -77,6 +80,10 @@ export function drawScenario(chance: Chance): EngineScenario {
       meddle: 0.06 * hands,
       protect: 0.02 * hands,
     },
+    outage:
+      hands === 0 || chance.fork('has outages').happens(0.5)
+        ? undefined
+        : chance.fork('outage').pick(outages),
     writes: 0.5,
     trouble: {
       unavailable: 0.0008 * severity,

@@ -23,6 +23,7 @@ import { EngineInspector } from './invariants/inspector.ts';
 import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
 import { observedDriver } from './observed-driver.ts';
 import { OpenStackEngine } from './openstack/engine.ts';
+import { Outages } from './outages.ts';
 import { People } from './people.ts';
 import { Rollouts } from './rollouts.ts';
 import { drawScenario, type EngineScenario } from './scenario.ts';
@@ -42,6 +43,7 @@ export class EngineWorld extends OrchestratorWorld {
   readonly commands: Commands;
   readonly engine: Engine;
   readonly people: People;
+  readonly outages: Outages;
   readonly ssh: GuestSsh;
   readonly database: Database;
   readonly clients: Clients;
@@ -75,6 +77,7 @@ export class EngineWorld extends OrchestratorWorld {
     const parts = {
       ...{ scheduler, catalog, isCalm, commands: this.commands, observer: this.inspector },
       hosts: this.scenario.hosts,
+      sharesFileSystem: /^(full|readOnly)$/.test(this.scenario.outage ?? ''),
       datacenter: DATACENTER,
       chance: chance.fork('guests'),
     };
@@ -97,6 +100,7 @@ export class EngineWorld extends OrchestratorWorld {
       { scheduler, isShared: this.scenario.replicas > 1 },
     );
     this.clients = new Clients(this, accounts);
+    this.outages = new Outages(this, chance.fork('outages'));
     this.writers = new Writers(this, chance.fork('writers'));
     this.backups = new Backups(this, chance.fork('backups'));
     this.rollouts = new Rollouts(this, chance.fork('rollouts'));

@@ -183,6 +183,48 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     })),
   },
   {
+    id: 'refuser-kept',
+    simulation: 'incus',
+    title: 'a host that refuses each create stays in placement',
+    plant: {
+      file: 'src/orchestrator/capacity/cordons.ts',
+      anchor: "cordon.kind === 'host' &&",
+      replacement: "cordon.refusals === null && cordon.kind === 'host' &&",
+    },
+  },
+  {
+    id: 'pool-untried',
+    simulation: 'incus',
+    title: 'a pool that takes no writes is not noticed',
+    commands: 60,
+    plant: {
+      file: 'src/drivers/incus/pools.ts',
+      anchor: 'isTried ? await tryWrite(api, name, member) : undefined',
+      replacement: 'undefined',
+    },
+  },
+  {
+    id: 'frozen-untold',
+    simulation: 'libvirt',
+    title: 'a machine that libvirt does not answer about raises no alarm',
+    commands: 60,
+    plant: {
+      file: 'src/drivers/libvirt/machines.ts',
+      anchor: 'isLastKnown ? silenceFault(host.name, domain) : found',
+      replacement: 'found',
+    },
+  },
+  {
+    id: 'writer-ignored',
+    simulation: 'openstack',
+    title: 'a server goes on although another has taken the platform over',
+    plant: {
+      file: 'src/orchestrator/platform/writer-mark.ts',
+      anchor: 'if (isBehind)',
+      replacement: 'if (false)',
+    },
+  },
+  {
     id: 'port-left',
     simulation: 'openstack',
     title: 'a port is left when a machine is destroyed',

@@ -31,7 +31,8 @@ export class ExecEngine extends IncusEngine {
         create_visible_within_ms: rest.createVisibleWithinMs,
         keeps_notes: rest.keepsNotes,
         cloud_init_bytes: rest.cloudInitBytes,
-        ...{ place: true, place_volume: true, copy_volume: true, fences: true, orders: true },
+        ...{ place: true, place_volume: true, copy_volume: true },
+        ...{ fences: true, orders: true, writer_mark: true },
       },
     });
     return createPlatform(channel, { info: greeting, catalog, timeoutMs: TIMEOUT_MS, log: silentLog });

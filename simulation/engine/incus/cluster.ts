@@ -1,6 +1,6 @@
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Content, Doer, EngineHost } from '../engine.ts';
+import { type Content, type Doer, type EngineHost, FULL, READ_ONLY } from '../engine.ts';
 
 export const PROJECT = 'berth';
 export const POOL = 'default';
@@ -109,6 +109,8 @@ export class Member implements EngineHost {
   /** How often its daemon has ended. */
   ends = 0;
   silentSince: number | undefined;
+  /** Why it makes no instances. */
+  refusal: string | undefined;
   readonly #fellSilent: (member: Member) => void;
   readonly #waiting = new Set<() => void>();
 
@@ -116,6 +118,11 @@ export class Member implements EngineHost {
     this.name = name;
     this.publicIp = publicIp;
     this.#fellSilent = fellSilent;
+  }
+
+  /** @throws {Refusal} if its pool takes no writes */
+  write(): void {
+    if (this.refusal === FULL || this.refusal === READ_ONLY) throw new Refusal(500, this.refusal);
   }
 
   get isSilent(): boolean {
@@ -157,6 +164,7 @@ interface Parts {
 export class Cluster {
   readonly members: readonly Member[];
   readonly hasForwards: boolean;
+  poolDriver = 'lvm';
   readonly instances = new Map<string, Instance>();
   readonly volumes: Volume[] = [];
   readonly forwards: Forward[] = [];

@@ -55,6 +55,7 @@ export class IncusEngine implements Engine {
       hasForwards: chance.happens(0.7),
       observe: (by) => this.#changes.observe(by),
     });
+    if (parts.sharesFileSystem) this.cluster.poolDriver = 'btrfs';
     this.#changes = new ChangeDetector(parts, {
       machines: () => this.machines(),
       disks: () => this.#bytes(),

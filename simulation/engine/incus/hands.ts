@@ -63,6 +63,11 @@ export function handsOn(cluster: Cluster, api: InstanceApi): HandsOn {
       set(true);
       return () => set(false);
     },
+    refuse(name, refusal) {
+      const member = cluster.member(name);
+      member.refusal = refusal;
+      return () => void Object.assign(member, { refusal: undefined });
+    },
     powerOff: (machine) =>
       byHand(machine, (instance) => {
         if (!instance.isRunning) return false;

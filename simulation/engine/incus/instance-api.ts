@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Doer } from '../engine.ts';
+import { type Doer, READ_ONLY } from '../engine.ts';
 import {
   type Cluster,
   type Config,
@@ -90,6 +90,8 @@ export class InstanceApi {
         cluster.observe(by);
         try {
           await this.#unpack(instance, isStill);
+          if (member.refusal !== undefined)
+            throw new Refusal(500, `Failed creating instance "${name}": ${member.refusal}`);
           cluster.mayFail('Failed creating instance from image: write failed');
         } catch (error) {
           // Incus takes back what it has made of it.
@@ -274,6 +276,7 @@ export class InstanceApi {
     const operation = cluster.begin('Deleting instance', instance.member, resources, (isStill) =>
       this.occupied(instance, 'delete', async () => {
         if (instance.isProtected) throw new Refusal(400, 'Instance is protected');
+        if (instance.member.refusal === READ_ONLY) instance.member.write();
         await cluster.takes(500, 60_000);
         isStill();
         instance.disk = undefined;

@@ -91,7 +91,7 @@ export class RestApi {
         await cluster.reach(cluster.member(query['target']));
         return { metadata: { cpu: { total: 16 }, memory: { total: 64 * GIB } } };
       case `/1.0/storage-pools/${POOL}`:
-        return { metadata: { driver: 'lvm', status: 'Created' } };
+        return { metadata: { driver: cluster.poolDriver, status: 'Created' } };
       case `/1.0/storage-pools/${POOL}/resources`:
         await cluster.reach(cluster.member(query['target']));
         return { metadata: { space: { total: 1_000 * GIB } } };

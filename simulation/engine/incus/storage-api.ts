@@ -16,6 +16,9 @@ import { type Reply, type Sent, tagOf, withoutEmpty } from './instance-api.ts';
 const pathOf = (name: string): string =>
   `/1.0/storage-pools/${POOL}/volumes/custom/${name}?project=${PROJECT}`;
 
+/** The volume of a trial write, which is removed at once. */
+const TRIAL = 'berth-trial-write';
+
 /** Custom volumes, of which each is on one member, and unpacked images. */
 export class StorageApi {
   readonly #cluster: Cluster;
@@ -38,6 +41,8 @@ export class StorageApi {
     const { name = '', source } = sent.body;
     const member = cluster.member(sent.query['target']);
     await cluster.reach(member);
+    member.write();
+    if (name === TRIAL) return {};
     if (source !== undefined) return this.#copy(sent, member, source);
     await cluster.takes(1_000, 60_000);
     this.#assertFree(member, name);

@@ -21,3 +21,13 @@ export function oneCallAtATime(call: UnderWay, underWay: readonly UnderWay[]): v
 function hasStoodStill({ isDead, pausedUntil }: ServerProcess, since: number): boolean {
   return isDead || pausedUntil > since;
 }
+
+/** I46: a server begins no call that changes something once it knows that another has taken the platform over. */
+export function nothingIsChanged({ method, ref, process, beganAt }: UnderWay, knownSince: number): void {
+  hold(
+    'I46',
+    beganAt < knownSince + 2_000,
+    () => `${process.name} begins ${method} of ${ref}, and another server has taken the platform over`,
+    [idOf(ref)],
+  );
+}

@@ -31,12 +31,13 @@ import {
   type Machine,
 } from '../engine.ts';
 import type { CallObserver, UnderWay } from '../observed-driver.ts';
+import { lastMark, OTHER_SERVER } from '../outages.ts';
 import type { PeopleObserver } from '../people.ts';
 import type { PeopleRates } from '../scenario.ts';
 import type { GuestSsh } from '../ssh.ts';
 import { addressesDiffer, machinesDiffer } from './addresses.ts';
 import { bytesAreKept, copiesOf, type Writing } from './bytes.ts';
-import { oneCallAtATime } from './calls.ts';
+import { nothingIsChanged, oneCallAtATime } from './calls.ts';
 import { removalIsOrdered } from './removals.ts';
 import { absenceIsNotTold } from './sightings.ts';
 
@@ -74,6 +75,12 @@ export class EngineInspector
    * write of that: listings then show the machine, and it is removed again.
    */
   readonly #madeLate = new Set<string>();
+  /** The calls that made machines, or were to. */
+  readonly creates: (UnderWay & { host: string; outcome: string })[] = [];
+  /** When a process has written its mark last. */
+  markWrittenAt = 0;
+  /** Since when processes know that another server has taken the platform over. */
+  readonly #taken = new WeakMap<ServerProcess, number>();
   #ofHalfMade: Violation | undefined;
   /** When the database went back last; 0: never. */
   #wentBackAt = 0;
@@ -185,11 +192,26 @@ export class EngineInspector
     }
   }
 
+  marked(process: ServerProcess, texts: readonly string[], isWritten: boolean): void {
+    const { now } = this.world.scheduler;
+    if (isWritten) this.markWrittenAt = now;
+    if (lastMark(texts)?.by !== OTHER_SERVER) this.#taken.delete(process);
+    else if (!this.#taken.has(process)) this.#taken.set(process, now);
+  }
+
+  override storeFailed(process: ServerProcess): void {
+    this.#taken.delete(process);
+  }
+
   began(process: ServerProcess, method: string, ref: OwnerRef): UnderWay {
     const call = { process, method, ref, beganAt: this.world.scheduler.now };
     const others = this.#underWay.get(ref) ?? [];
     this.world.journal.note(process.name, `→ ${method} ${ref}`);
     this.check(() => oneCallAtATime(call, others));
+    const { heldUpUntil } = this.world.database;
+    const takenAt = this.#taken.get(process) ?? Number.POSITIVE_INFINITY;
+    const knownSince = Math.max(takenAt, process.pausedUntil, heldUpUntil);
+    this.check(() => nothingIsChanged(call, knownSince));
     if (/destroy$/.test(method) && this.rowOf(ref)?.ownerRef !== ref) this.#givenUp.add(ref);
     this.#underWay.set(ref, [...others, call]);
     return call;
@@ -197,6 +219,8 @@ export class EngineInspector
 
   ended(call: UnderWay, outcome: string): void {
     const others = this.#underWay.get(call.ref) ?? [];
+    const host = this.rowOf(call.ref)?.host ?? '';
+    if (call.method === 'create') this.creates.push({ ...call, host, outcome });
     this.world.journal.note(call.process.name, `← ${call.method} ${call.ref} ${outcome}`);
     this.#underWay.set(
       call.ref,

@@ -1,5 +1,5 @@
 import type { VirshCall } from '../../../src/drivers/libvirt/client.ts';
-import { VirshError } from '../../../src/drivers/libvirt/errors.ts';
+import { hasProblem, problemOf, VirshError } from '../../../src/drivers/libvirt/errors.ts';
 import { fleetOf, type Member } from '../../../src/drivers/libvirt/fleet.ts';
 import type { HostShell } from '../../../src/drivers/libvirt/hosts/host-shell.ts';
 import { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
@@ -16,10 +16,12 @@ import {
   type Engine,
   type EngineHost,
   type EngineParts,
+  FULL,
   type Guest,
   type HandsOn,
   isOf,
   type Machine,
+  READ_ONLY,
   type RunningGuest,
 } from '../engine.ts';
 import { guestOf } from '../guest.ts';
@@ -52,6 +54,8 @@ type Limited = VirshCall & { limits?: { begin(): void; signal: AbortSignal } | u
 
 interface Host extends EngineHost {
   memory: MemoryHost;
+  /** Why it makes no volumes. */
+  refusal: string | undefined;
 }
 
 interface Boot {
@@ -78,7 +82,7 @@ export class LibvirtEngine implements Engine {
         datacenter: parts.datacenter,
         public_ip: `203.0.113.${index + 1}`,
       });
-      return { name, isSilent: false, memory };
+      return { name, isSilent: false, memory, refusal: undefined };
     });
   }
 
@@ -207,6 +211,30 @@ export class LibvirtEngine implements Engine {
         for (const file of files) memory.files.delete(file);
         return memory.domains.delete(machine.name);
       }),
+    refuse: (name, refusal) => {
+      const host = this.#host(name);
+      const { memory } = host;
+      const before = memory.filesystem;
+      host.refusal = refusal;
+      if (refusal === READ_ONLY) memory.filesystem = { ...before, mode: 'ro' };
+      if (refusal === FULL) memory.filesystem = { ...before, freeGb: 0 };
+      // QEMU pauses guests that write.
+      for (const domain of memory.domains.values())
+        if (refusal === FULL && domain.live !== undefined) domain.pause = 'I/O error';
+      return () => {
+        host.refusal = undefined;
+        memory.filesystem = before;
+      };
+    },
+    freeze: ({ host, name }, chance) => {
+      const { memory } = this.#host(host);
+      memory.silent.add(name);
+      return () => {
+        memory.silent.delete(name);
+        if (chance.happens(0.5)) delete memory.domains.get(name)?.live;
+        this.#observe('a person');
+      };
+    },
     powerOff: (machine) =>
       this.#byHand(machine, (_, domain) => {
         delete domain.live;
@@ -218,7 +246,7 @@ export class LibvirtEngine implements Engine {
   #byHand({ host: name, name: of }: Machine, act: (host: Host, domain: Domain) => boolean): boolean {
     const host = this.#host(name);
     const domain = host.memory.domains.get(of);
-    const isDone = domain !== undefined && act(host, domain);
+    const isDone = domain !== undefined && !host.memory.silent.has(of) && act(host, domain);
     this.#observe('a person');
     return isDone;
   }
@@ -244,7 +272,18 @@ export class LibvirtEngine implements Engine {
       const command = { host, line, isRead, timeoutMs, signal: limits?.signal };
       // Its limits were checked where it began; at the host only its fence is compared.
       const sent = limits === undefined ? call : { ...call, limits: { ...limits, begin: () => undefined } };
-      return this.#send(process, command, () => run(sent));
+      return this.#send(process, command, async () => {
+        const { refusal } = host;
+        const isMeant = args[0] === 'vol-create-as' || (args[0] === 'vol-delete' && refusal === READ_ONLY);
+        if (isMeant && refusal !== undefined)
+          throw new VirshError(problemOf(refusal), `${args[2]}: ${refusal}`);
+        try {
+          return await run(sent);
+        } catch (error) {
+          if (hasProblem(error, 'late')) await this.#parts.scheduler.sleep(call.withinMs ?? timeoutMs);
+          throw error;
+        }
+      });
     };
     const inShell = memory.shell.run as (...args: unknown[]) => ReturnType<HostShell['run']>;
     const run = async (

@@ -50,6 +50,8 @@ export class Cloud {
   readonly quota: Amounts = { ...QUOTA };
   /** The database of the servers does not answer, and Nova's API does. */
   isCellDown = false;
+  /** The zones whose hosts build no server, and why. */
+  readonly refusing = new Map<string, string>();
   /** Set by what runs servers: a host was restarted. */
   onRestart: (compute: Compute) => void = () => undefined;
   #ids = 0;

@@ -115,6 +115,10 @@ export function handsOn(servers: Servers, identity: Identity, credential: string
       if (server === undefined || !act(server, 'lock')) return undefined;
       return () => void act(server, 'unlock');
     },
+    refuse(zone, why) {
+      cloud.refusing.set(zone, why);
+      return () => void cloud.refusing.delete(zone);
+    },
     powerOff: (machine) =>
       change(machine, (server) => {
         if (!server.isRunning || server.task !== null) return false;

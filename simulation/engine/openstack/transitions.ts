@@ -61,6 +61,8 @@ export function transitionsOf(servers: ServerWork): readonly Transition[] {
     for (const { volume, attachment } of mappings) volumes.complete(volume, attachment);
   };
   const spawn = (server: Server): void => {
+    const refusal = cloud.refusing.get(server.host?.zone ?? '');
+    if (refusal !== undefined) throw new Refusal(500, `Build of ${server.id} aborted: ${refusal}`);
     mayFail('Failed to provision instance');
     if (!server.isVolumeBacked) server.disk = { content: EMPTY };
     server.launchedAt = cloud.now;

@@ -35,10 +35,15 @@ const weights = {
 
 /** Draws the next command and sends it; its client learns the outcome when the reply arrives. */
 export function command(world: WorkloadWorld): void {
-  const { clients, scheduler } = world;
+  const { clients } = world;
   const { chance } = clients;
   const tenant = chance.pick(clients.tenants);
-  const what = chance.weighted(weights);
+  order(world, tenant, chance.weighted(weights));
+}
+
+/** Sends a command of the tenant. */
+export function order(world: WorkloadWorld, tenant: Tenant, what: keyof typeof weights): void {
+  const { scheduler } = world;
   world.tally.commands++;
   scheduler.noteActivity();
   world.running++;
