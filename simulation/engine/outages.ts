@@ -5,15 +5,7 @@ import { ServerProcess } from '../kernel/process.ts';
 import type { Database } from '../orchestrator/replicas/database.ts';
 import type { OrchestratorReplica } from '../orchestrator/replicas/replica.ts';
 import { type Engine, FULL, type Machine, READ_ONLY, REFUSED } from './engine.ts';
-import type { EngineScenario } from './scenario.ts';
-
-/**
- * - `refuse`, `full`, `readOnly`: a host refuses each create alike, or its pool takes no writes
- * - `freeze`: questions about one machine are not answered
- * - `takeOver`: a server with a copy of the database works on the platform
- */
-export const outages = ['refuse', 'full', 'readOnly', 'freeze', 'takeOver'] as const;
-export type Outage = (typeof outages)[number];
+import type { EngineScenario, Outage } from './scenario.ts';
 
 /** How often it begins, for each command of a client. */
 const BEGINS = 0.05;

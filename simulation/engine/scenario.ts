@@ -2,7 +2,6 @@ import type { Chance } from '../kernel/chance.ts';
 import type { ServerScenario } from '../orchestrator/scenario.ts';
 import type { ServerFault } from '../orchestrator/server-faults.ts';
 import type { CommandFaultRates } from './commands.ts';
-import { type Outage, outages } from './outages.ts';
 
 /** What people do at the engine, how often for each command of a client. */
 export interface PeopleRates {
@@ -20,6 +19,14 @@ export interface PeopleRates {
   /** A host answers nothing for a while. */
   silence: number;
 }
+
+/**
+ * - `refuse`, `full`, `readOnly`: a host refuses each create alike, or its pool takes no writes
+ * - `freeze`: questions about one machine are not answered
+ * - `takeOver`: a server with a copy of the database works on the platform
+ */
+const outages = ['refuse', 'full', 'readOnly', 'freeze', 'takeOver'] as const;
+export type Outage = (typeof outages)[number];
 
 /** What is drawn once from the seed, before the run begins. */
 export interface EngineScenario extends ServerScenario {
