@@ -44,7 +44,7 @@ async function checkFrozen(world: EngineWorld, { ref = '' }: Machine): Promise<v
   await pass(world, TOLD_WITHIN_MS);
   const id = idOf(ref);
   const isOver = /^(DESTROYED|ERROR|OFFLINE)$/.test(inspector.history.instance(id)?.status ?? 'ERROR');
-  const isTold = await hasAlarm(world, /machine_fault/, new RegExp(id));
+  const isTold = await hasAlarm(world, /machine_fault|platform_suspect/, new RegExp(`${id}|^default$`));
   hold('I44', isTold || isOver, () => `${ref} is frozen, without an alarm`, [id]);
   await pass(world, LONG_MS - TOLD_WITHIN_MS);
   const told = new Set((await database.store.read.alarms.list()).map(({ subject }) => subject));

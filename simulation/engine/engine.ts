@@ -104,8 +104,8 @@ export interface HandsOn {
   protect?(machine: Machine): (() => void) | undefined;
   /** Each create on the host, or in the zone, is refused until the function is called. */
   refuse?(host: string, why: string): () => void;
-  /** No question about it is answered until the function is called. */
-  freeze?(machine: Machine, chance: Chance): () => void;
+  /** No question about one that was listed is answered until the function is called. */
+  freeze?(machine: Machine, chance: Chance): (() => void) | undefined;
   /** One of what else people do at this engine, and which; undefined: it could not be done. */
   meddle?(machine: Machine, chance: Chance): string | undefined;
 }

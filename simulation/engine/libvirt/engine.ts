@@ -228,6 +228,7 @@ export class LibvirtEngine implements Engine {
     },
     freeze: ({ host, name }, chance) => {
       const { memory } = this.#host(host);
+      if (!memory.lastKnown.has(name)) return undefined;
       memory.silent.add(name);
       return () => {
         memory.silent.delete(name);
