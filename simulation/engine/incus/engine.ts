@@ -163,7 +163,7 @@ export class IncusEngine implements Engine {
       send: async ({ method, path, query, headers, body, signal }) => {
         const sent = {
           ...{ method, path, query, match: headers['If-Match'] },
-          body: body === undefined ? {} : JSON.parse(body),
+          body: bodyOf(headers, body),
         };
         const answer = (status: number, envelope: object, etag?: string) => ({
           ...{ status, etag, date: undefined },
@@ -300,4 +300,11 @@ function letGo(copy: Instance): void {
 export function unreachable(why: string): Error {
   const isUnsent = /refuses the connection|no route/.test(why);
   return Object.assign(new Error(why), { code: isUnsent ? 'ECONNREFUSED' : 'ECONNRESET' });
+}
+
+/** The body in JSON. A file's content is left out. */
+function bodyOf(headers: Readonly<Record<string, string>>, body: string | undefined): Sent['body'] {
+  const name = headers['X-Incus-name'];
+  if (name !== undefined) return { name };
+  return body === undefined ? {} : JSON.parse(body);
 }

@@ -41,13 +41,17 @@ export class StorageApi {
     const { name = '', source } = sent.body;
     const member = cluster.member(sent.query['target']);
     await cluster.reach(member);
+    if (name === TRIAL) return { operation: this.#import(member) };
     member.write();
-    if (name === TRIAL) return {};
     if (source !== undefined) return this.#copy(sent, member, source);
     await cluster.takes(1_000, 60_000);
     this.#assertFree(member, name);
     this.#record(sent, member);
     return {};
+  }
+
+  #import(member: Member): string {
+    return this.#cluster.begin('Importing storage volume', member, null, async () => member.write());
   }
 
   async #copy(sent: Sent, member: Member, source: { name: string; location: string }): Promise<Reply> {
