@@ -94,7 +94,7 @@ export class Metrics extends ServerMetrics {
     );
     add(
       'berth_losses_held',
-      'Instances that appear lost on the platform and that `berth losses accept` would end.',
+      'Instances that `berth losses accept` would end.',
       ({ losses }) => losses.held,
     );
     add(
@@ -166,7 +166,7 @@ export class Metrics extends ServerMetrics {
     );
     this.gauge(
       'berth_store_up',
-      'Whether the store answers and accepts writes. While it does not answer, metrics read from it are absent.',
+      'Whether the database answers and takes writes. If not, the metrics counted in it are missing.',
       async () =>
         Number((await answerOf(read.marks.get('restored_from'))) !== undefined && writes.areWritesTaken),
     );
@@ -208,7 +208,7 @@ export class Metrics extends ServerMetrics {
   #addReplicationMetrics({ store, clock }: Deps): void {
     this.gauge(
       'berth_commits_heard',
-      'Whether this server receives the commits of other servers. If not, every read queries the store.',
+      'Whether this server receives the commits of other servers.',
       () => Number(store.isCommitFeedLive()),
     );
     this.gauge(
