@@ -71,7 +71,7 @@ function sectionOf({ name, about }: DriverDefinition): string[] {
   return [
     `## ${name}`,
     '',
-    `[How to set it up](${guide}). Proved on ${provedOn}: ${tests.join(', ')}. What may surprise you:`,
+    `Proved on ${provedOn}: ${tests.join(', ')}. What may surprise you, besides [what to know](${guide}):`,
     '',
     ...traps.map((trap) => `- ${trap}`),
     '',

@@ -9,10 +9,7 @@ export const about: DriverAbout = {
     'test/process/driver-test.openssh.long.test.ts',
   ],
   traps: [
-    'A program that starts with a capability less than before is not used until Berth is restarted.',
-    'A `create_visible_within_ms` that is too short can make a machine twice.',
-    'The clock of an HTTP driver must agree with Berth’s to within a second.',
-    'A restarted program may run twice for a moment: it needs a lock if two runs conflict.',
+    'A program that starts with fewer capabilities than before is not used until Berth is restarted.',
   ],
   guide: 'how-to/driver-in-any-language.md',
 };

@@ -6,7 +6,6 @@ export const about: DriverAbout = {
   provedBy: ['src/drivers/simulator/driver.test.ts', 'src/drivers/simulator/platform/platform.test.ts'],
   traps: [
     'Its machines are SSH servers with a small disk and some thirty commands: it is for trials and tests.',
-    'After a power cut the last writes of its state may be missing.',
     'A machine starts again only on its own host, even if only others have room.',
   ],
   guide: 'simulator.md',
