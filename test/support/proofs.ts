@@ -139,15 +139,11 @@ export const proofs: Readonly<Record<string, Proof>> = {
     25,
     'node simulation/mutants/cli.ts',
   ),
-  'long-processes': files(
-    'what only real processes and disks do',
-    ['src/cli', 'src/compose', 'src/store'],
-    {
-      project: 'long',
-      pattern: 'test/process/*.long.test.ts',
-      minutes: 15,
-    },
-  ),
+  'long-processes': files('what only real processes and disks do', ['src/cli', 'src/compose', 'src/store'], {
+    project: 'long',
+    pattern: 'test/process/*.long.test.ts',
+    minutes: 15,
+  }),
   'long-house': files('what takes minutes, real time or memory', ['src', 'test', 'examples'], {
     project: 'long',
     pattern: '{src,conformance,simulation,test}/**/*.long.test.ts',
@@ -204,15 +200,9 @@ export const proofs: Readonly<Record<string, Proof>> = {
     15,
     'node test/loaded.ts --project long --times 20 test/sandbox/clients.long.test.ts',
   ),
-  soak: commands(
-    'books that drift under load and kills',
-    MARKET,
-    15,
-    'node test/soak/soak.ts --minutes 10',
-  ),
+  soak: commands('books that drift under load and kills', MARKET, 15, 'node test/soak/soak.ts --minutes 10'),
   fuzz: {
-    finds:
-      'replies and accepted requests that the published document does not allow',
+    finds: 'replies and accepted requests that the published document does not allow',
     folders: ['openapi', 'src/http', 'src/contract', 'src/orchestrator', 'src/marketplace', 'src/store'],
     minutes: 15,
     seeds: 1,

@@ -8,8 +8,6 @@ export const about: DriverAbout = {
     'src/drivers/exec/templates.test.ts',
     'test/process/driver-test.openssh.long.test.ts',
   ],
-  traps: [
-    'A program that starts with fewer capabilities than before is not used until Berth is restarted.',
-  ],
+  traps: ['A program that starts with fewer capabilities than before is not used until Berth is restarted.'],
   guide: 'how-to/driver-in-any-language.md',
 };

@@ -92,11 +92,7 @@ export class Metrics extends ServerMetrics {
       'Whether the platform answers but its listing is not trusted.',
       ({ health }) => Number(health.isSuspect),
     );
-    add(
-      'berth_losses_held',
-      'Instances that `berth losses accept` would end.',
-      ({ losses }) => losses.held,
-    );
+    add('berth_losses_held', 'Instances that `berth losses accept` would end.', ({ losses }) => losses.held);
     add(
       'berth_inventory_age_seconds',
       'Age of the last count of free units on the platform, in seconds. After 600 the platform stops selling.',
@@ -206,10 +202,8 @@ export class Metrics extends ServerMetrics {
   }
 
   #addReplicationMetrics({ store, clock }: Deps): void {
-    this.gauge(
-      'berth_commits_heard',
-      'Whether this server receives the commits of other servers.',
-      () => Number(store.isCommitFeedLive()),
+    this.gauge('berth_commits_heard', 'Whether this server receives the commits of other servers.', () =>
+      Number(store.isCommitFeedLive()),
     );
     this.gauge(
       'berth_clock_offset_seconds',
