@@ -29,8 +29,8 @@ const capabilities: readonly [string, (column: Column) => string | boolean][] = 
   ['refuse a command of an earlier claim', ({ manifest }) => manifest.fences ?? false],
   ['notice a second server with a copy of the database', ({ manifest }) => manifest.marksWriter ?? false],
   ['choose among hosts, which can be cordoned', ({ definition }) => definition.placesOnHosts ?? false],
-  ['`berth doctor` checks what it needs', ({ definition }) => definition.diagnose !== undefined],
-  ['`berth image import`', ({ definition }) => definition.importImage !== undefined],
+  ['be checked by `berth doctor`', ({ definition }) => definition.diagnose !== undefined],
+  ['take images from `berth image import`', ({ definition }) => definition.importImage !== undefined],
 ];
 
 /** docs/drivers.md: what each driver can do, its traps, and on what it is proved. */
@@ -50,14 +50,14 @@ export async function driversPage(among: readonly DriverDefinition[] = drivers):
   return [
     '# Drivers',
     '',
-    'What each driver can do, on what it was tried, and what may surprise you. A driver of your own (`driver: exec`) says itself what it',
-    'can do: [how to write one](how-to/driver-in-any-language.md). What a driver cannot do is refused with a code of its own',
-    '([errors.md](errors.md): `…_unsupported`). This page is written from the manifests and the definitions of the drivers (`npm run',
-    'generate`).',
+    'A driver of your own (`driver: exec`) [says itself](how-to/driver-in-any-language.md) what it can do. What a driver cannot do is',
+    'refused with a code of its own ([errors.md](errors.md): `…_unsupported`). Each of the others can',
+    '',
+    ...rows.filter(isSame).map(([what]) => `- ${what}`),
     '',
     `| | ${heads.join(' | ')} |`,
     `|---${'|---'.repeat(heads.length)}|`,
-    ...rows.map((cells) => `| ${cells.join(' | ')} |`),
+    ...rows.filter((row) => !isSame(row)).map((cells) => `| ${cells.join(' | ')} |`),
     '',
     readFileSync(new URL('unusual-answers.md', import.meta.url), 'utf8').trimEnd(),
     '',
@@ -67,19 +67,20 @@ export async function driversPage(among: readonly DriverDefinition[] = drivers):
 
 function sectionOf({ name, about }: DriverDefinition): string[] {
   const { provedOn, provedBy, traps, guide } = about;
-  const tests = provedBy.map((file) => `- [${file}](../${file})`);
+  const tests = provedBy.map((file) => `[${file}](../${file})`);
   return [
     `## ${name}`,
     '',
-    `[How to set it up](${guide}). Proved on ${provedOn}, by`,
-    '',
-    ...tests,
-    '',
-    'What may surprise you:',
+    `Proved on ${provedOn}: ${tests.join(', ')}. What may surprise you, besides [what to know](${guide}):`,
     '',
     ...traps.map((trap) => `- ${trap}`),
     '',
   ];
+}
+
+/** Whether every driver, in every setting, can do it. */
+function isSame([, ...cells]: readonly string[]): boolean {
+  return cells.every((cell) => cell === 'yes');
 }
 
 function inWords(value: string | boolean): string {

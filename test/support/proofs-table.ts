@@ -3,8 +3,7 @@ import { proofs } from './proofs.ts';
 
 /** Has the table of what was last green, between a heading and the end. */
 const PAGE = new URL('../../docs/proofs.md', import.meta.url);
-const HEAD =
-  '| Proof | What only it would find | Run it after a change in | Minutes | Last green |\n|---|---|---|---|---|\n';
+const HEAD = '| Proof | Run it after a change in | Minutes | Last green |\n|---|---|---|---|\n';
 
 export function readPage(): string {
   return readFileSync(PAGE, 'utf8');
@@ -18,11 +17,10 @@ export function lastGreen(page: string, name: string): string {
 
 /** The page with the table of all proofs; what it says of when each was green is kept, and `green` replaces some of that. */
 export function withTable(page: string, green: Readonly<Record<string, string>> = {}): string {
-  const rows = Object.entries(proofs).map(([name, { finds, folders, minutes }]) =>
+  const rows = Object.entries(proofs).map(([name, { folders, minutes }]) =>
     [
       '',
       name,
-      finds,
       folders.map((folder) => `\`${folder}\``).join(', '),
       minutes,
       green[name] ?? lastGreen(page, name),

@@ -134,20 +134,16 @@ export const proofs: Readonly<Record<string, Proof>> = {
     ]),
   ),
   'planted-faults': commands(
-    'a simulation that has become blind to a planted fault, by any of its first seeds',
+    'a simulation that has become blind to a planted fault',
     ['simulation'],
     25,
     'node simulation/mutants/cli.ts',
   ),
-  'long-processes': files(
-    'what only real processes, signals and disks do',
-    ['src/cli', 'src/compose', 'src/store'],
-    {
-      project: 'long',
-      pattern: 'test/process/*.long.test.ts',
-      minutes: 15,
-    },
-  ),
+  'long-processes': files('what only real processes and disks do', ['src/cli', 'src/compose', 'src/store'], {
+    project: 'long',
+    pattern: 'test/process/*.long.test.ts',
+    minutes: 15,
+  }),
   'long-house': files('what takes minutes, real time or memory', ['src', 'test', 'examples'], {
     project: 'long',
     pattern: '{src,conformance,simulation,test}/**/*.long.test.ts',
@@ -159,13 +155,13 @@ export const proofs: Readonly<Record<string, Proof>> = {
     pattern: 'src/**/*.mocked.long.test.ts',
     minutes: 1,
   }),
-  matrix: files('a check that another mutant or a lawful variation deceives', ['conformance'], {
+  matrix: files('a check that a mutant or a lawful variation deceives', ['conformance'], {
     project: 'matrix',
     pattern: 'conformance/**/*.matrix.ts',
     minutes: 12,
   }),
   kill: files(
-    'a run of the suite that leaves a machine when it is killed',
+    'a killed run of the suite that leaves a machine',
     ['conformance/resources', 'conformance/run'],
     {
       project: 'kill',
@@ -204,15 +200,9 @@ export const proofs: Readonly<Record<string, Proof>> = {
     15,
     'node test/loaded.ts --project long --times 20 test/sandbox/clients.long.test.ts',
   ),
-  soak: commands(
-    'books that drift under load and blows to servers on PostgreSQL',
-    MARKET,
-    15,
-    'node test/soak/soak.ts --minutes 10',
-  ),
+  soak: commands('books that drift under load and kills', MARKET, 15, 'node test/soak/soak.ts --minutes 10'),
   fuzz: {
-    finds:
-      'a reply that the published document does not allow, a request that it refuses and the server accepts',
+    finds: 'replies and accepted requests that the published document does not allow',
     folders: ['openapi', 'src/http', 'src/contract', 'src/orchestrator', 'src/marketplace', 'src/store'],
     minutes: 15,
     seeds: 1,
@@ -231,14 +221,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
     'node bench/start.ts',
   ),
   'lab-serve': lab(
-    'a server on the real libvirt and on a cluster of Incus',
+    'a server on real engines',
     ['src/drivers/libvirt', 'src/drivers/incus'],
     15,
     labFiles('libvirt', 'serve'),
     labFiles('incus', 'serve'),
   ),
   'lab-drivers': lab(
-    'calls that a real libvirt or Incus answers otherwise',
+    'calls that real engines answer otherwise',
     ['src/drivers/libvirt', 'src/drivers/incus', 'src/drivers/kit'],
     20,
     labFiles('libvirt', 'driver', 'startable', 'full'),
@@ -252,13 +242,13 @@ export const proofs: Readonly<Record<string, Proof>> = {
     labFiles('incus', 'interrupted'),
   ),
   'lab-rest': lab(
-    'several hosts, imports, people behind its back, on real engines',
+    'several hosts, imports, people behind its back',
     ['src/drivers/libvirt'],
     20,
     labFiles('libvirt', 'fleet', 'import', 'behind'),
   ),
   'lab-openstack': lab(
-    'the how-to and a server on the real services of OpenStack',
+    'the how-to and a server on the real services',
     ['src/drivers/openstack'],
     20,
     labFiles('openstack', 'how-to', 'serve'),

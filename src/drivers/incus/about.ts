@@ -12,9 +12,6 @@ export const about: DriverAbout = {
   traps: [
     'Virtual machines, OVN networks and GPUs were not tried on a real host.',
     'Containers have the clock, the kernel and the devices of their host.',
-    'A pool of the kind `dir` does not enforce the size of a disk without project quotas.',
-    'A client certificate that is restricted to a project cannot read the hosts, and Berth sells nothing.',
-    'A volume of a pool that is not shared is copied to the member of its machine before it is attached.',
     'Volumes of other projects, and machines that another Berth process places at the same moment, are not counted as capacity.',
     'Two servers that change the forwards of one address within milliseconds can lose one change until the next listing.',
   ],

@@ -11,12 +11,10 @@ export const about: DriverAbout = {
   ],
   traps: [
     'KVM, bridges to an existing network and GPUs were not tried on a real host.',
-    'A stopped machine starts only on the host that has its disk: if its capacity was sold meanwhile, the start is refused.',
-    'A volume is a file of one host: a machine of another host cannot attach it.',
-    'Disks are overlays of their image: never change or delete an image that machines were made from.',
-    'A restart cuts the power: what the guest has not written to its disk is lost.',
+    'A stopped machine starts only on the host that has its disk, if there is room.',
+    'A volume is a file of one host: machines of others cannot attach it.',
+    'A restart cuts the power: unwritten data is lost.',
     'A delete waits for external snapshots that Berth did not make, and raises an alarm.',
-    '`nft flush ruleset` removes the port forwards of running machines until libvirtd is restarted.',
   ],
   guide: 'how-to/libvirt.md',
 };

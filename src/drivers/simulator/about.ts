@@ -5,9 +5,8 @@ export const about: DriverAbout = {
   provedOn: 'this version of Berth: it has no other platform behind it',
   provedBy: ['src/drivers/simulator/driver.test.ts', 'src/drivers/simulator/platform/platform.test.ts'],
   traps: [
-    'Its machines are SSH servers of Berth’s own, with a small disk and some thirty commands: it is for trials and tests.',
-    'After a power cut the last writes of its state may be missing.',
-    'A machine starts again only on its own host: if others have taken its units, the start is refused, even if other hosts have room.',
+    'Its machines are SSH servers with a small disk and some thirty commands: it is for trials and tests.',
+    'A machine starts again only on its own host, even if only others have room.',
   ],
   guide: 'simulator.md',
 };

@@ -44,7 +44,7 @@ export class Metrics extends ServerMetrics {
   #addStoreMetrics({ store: { read }, clock, writes }: Deps): void {
     this.gauge(
       'berth_marketplace_store_up',
-      'Whether the database answers and takes writes. While it does not answer, the metrics that are counted in it are missing.',
+      'Whether the database answers and takes writes. If not, the metrics counted in it are missing.',
       async () =>
         Number((await answerOf(read.settings.get('installation_id'))) !== undefined && writes.areWritesTaken),
     );
@@ -88,7 +88,7 @@ export class Metrics extends ServerMetrics {
     );
     this.gauge(
       'berth_marketplace_mails_given_up',
-      'Mails given up in the last 24 hours. A mail is given up three days after it was written.',
+      'Mails given up in the last 24 hours.',
       async () => (await givenUp()) ?? Number.NaN,
     );
   }
@@ -99,7 +99,7 @@ export class Metrics extends ServerMetrics {
     this.gaugeBy(
       'provider',
       'berth_marketplace_provider_heard_seconds',
-      'Time since any server last read the catalog of a provider; if none ever did, time since this server started.',
+      'Time since any server last read the catalog of a provider, or since the start if none did.',
       async () =>
         providers.ids().map((id) => {
           const readAt = providers.get(id)?.catalog.refreshedAt ?? startedAt;
@@ -140,17 +140,17 @@ export class Metrics extends ServerMetrics {
     };
     addCounts(
       'berth_marketplace_deployments_waiting_for_ssh',
-      'Machines that are ONLINE at their provider but have not accepted an SSH login yet: not running, not billed.',
+      'Machines that are ONLINE at their provider but have not accepted an SSH login yet.',
       () => read.deployments.countUnproved(),
     );
     addCounts(
       'berth_marketplace_volumes_of_other_size',
-      'Volumes whose provider shows another size than was asked for. Their users see and pay the size that was asked for.',
+      'Volumes whose provider shows another size than was asked for.',
       () => read.volumes.countOfOtherSize(),
     );
     addCounts(
       'berth_marketplace_losses_held',
-      'Deployments and volumes that their provider answers 404 for and that are held: `berth marketplace losses accept` ends them.',
+      'Deployments and volumes that `berth marketplace losses accept` would end.',
       () => read.losses.countHeld(),
     );
   }

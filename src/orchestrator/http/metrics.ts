@@ -92,11 +92,7 @@ export class Metrics extends ServerMetrics {
       'Whether the platform answers but its listing is not trusted.',
       ({ health }) => Number(health.isSuspect),
     );
-    add(
-      'berth_losses_held',
-      'Instances that appear lost on the platform and that `berth losses accept` would end.',
-      ({ losses }) => losses.held,
-    );
+    add('berth_losses_held', 'Instances that `berth losses accept` would end.', ({ losses }) => losses.held);
     add(
       'berth_inventory_age_seconds',
       'Age of the last count of free units on the platform, in seconds. After 600 the platform stops selling.',
@@ -166,7 +162,7 @@ export class Metrics extends ServerMetrics {
     );
     this.gauge(
       'berth_store_up',
-      'Whether the store answers and accepts writes. While it does not answer, metrics read from it are absent.',
+      'Whether the database answers and takes writes. If not, the metrics counted in it are missing.',
       async () =>
         Number((await answerOf(read.marks.get('restored_from'))) !== undefined && writes.areWritesTaken),
     );
@@ -206,10 +202,8 @@ export class Metrics extends ServerMetrics {
   }
 
   #addReplicationMetrics({ store, clock }: Deps): void {
-    this.gauge(
-      'berth_commits_heard',
-      'Whether this server receives the commits of other servers. If not, every read queries the store.',
-      () => Number(store.isCommitFeedLive()),
+    this.gauge('berth_commits_heard', 'Whether this server receives the commits of other servers.', () =>
+      Number(store.isCommitFeedLive()),
     );
     this.gauge(
       'berth_clock_offset_seconds',

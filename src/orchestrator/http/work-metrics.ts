@@ -21,7 +21,7 @@ export class WorkMetrics implements Figures {
     const registers = [this.#registry];
     this.#calls = new Counter({
       name: 'berth_platform_calls_total',
-      help: 'Finished calls to the platform and SSH proofs (`ssh`), by outcome: `done`, `pending`, `observed`, `listed`, `proved` and so on, or the reason for failure.',
+      help: 'Finished calls to the platform and SSH proofs (`ssh`), by outcome or reason for failure.',
       labelNames: ['platform', 'call', 'outcome'],
       registers,
     });
