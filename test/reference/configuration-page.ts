@@ -39,10 +39,9 @@ export function profilesPage(): string {
   return [
     '# Provider profiles',
     '',
-    'A profile is a YAML file that says what one provider can do. `fixtures/providers/` has those of `provider-a` to',
-    '`provider-g`; `profile` of a provider in marketplace.yaml names your own. An unknown key is an error;',
-    '`berth check-config --config marketplace.yaml` finds it. `[]` is an item of a list, `*` any key; in brackets are the choices',
-    'and the default. Generated from the schema, which has the types: `openapi/profile.schema.json`.',
+    'A profile says what one provider can do. `fixtures/providers/` has those of `provider-a` to `provider-g`; `profile` of a provider in',
+    'marketplace.yaml names your own. `berth check-config --config marketplace.yaml` finds mistakes. `[]` is an item of a list, `*` any key;',
+    'in brackets are the choices and the default. Generated from the schema, which has the types: `openapi/profile.schema.json`.',
     '',
     ...keysOf('profile').map(toLine),
     '',

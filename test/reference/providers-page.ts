@@ -5,8 +5,7 @@ export function providersPage(profiles: readonly ProviderProfile[]): string {
   return [
     '# Providers',
     '',
-    'The rules of the seven providers, written from `fixtures/providers/*.yaml` (`npm run generate`). The same data validates',
-    'requests, gives the texts of errors, and drives the tests.',
+    'The rules of the seven providers, written from `fixtures/providers/*.yaml` (`npm run generate`).',
     '',
     ...overview(profiles),
     ...profiles.flatMap(section),
