@@ -92,8 +92,8 @@ import { expect } from 'vitest';
 
 const test = sandboxTest({ providers: ['b'] });
 
-test('a client sees what is for sale', async ({ sandbox, account }) => {
-  const at = account.providers['provider-b'];
+test('a client sees what is for sale', async ({ sandbox }) => {
+  const at = sandbox.defaultAccount.providers['provider-b'];
   const headers = { authorization: `Bearer ${at?.apiKey}` };
   expect((await sandbox.fetch(`${at?.baseUrl}/availability`, { headers })).status).toBe(200);
 });
