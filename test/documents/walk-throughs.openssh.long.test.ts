@@ -14,7 +14,7 @@ const ELSEWHERE: readonly [RegExp, provedBy: string][] = [
   ],
   [/^(apt-get|virsh|install -D .*libvirt|systemctl restart libvirtd)\b/, 'test/lab/libvirt'],
   [/examples\/libvirt\/berth.yaml|image import/, 'test/lab/libvirt'],
-  [/^incus |-subj \/CN=berth/, 'test/lab/incus'],
+  [/^(incus|fallocate) |-subj \/CN=berth/, 'test/lab/incus'],
   [/^openstack /, 'test/lab/openstack'],
   [/^docker run .* conformance monitor/, 'test/image'],
   [/^litestream /, 'a bucket of the reader'],
