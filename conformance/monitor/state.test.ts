@@ -84,7 +84,7 @@ describe('the state of the monitor', () => {
       expect(state.transcript('digest')).toBeUndefined();
     }));
 
-  it('is refused where it is no folder, and says what to do', async () => {
+  it('is refused if it is not a folder, with what to do', async () => {
     const path = join(root, 'text');
     writeFileSync(path, 'this is a file');
     await expect(openState(path)).rejects.toThrow(/cannot be opened .*: name a folder/);

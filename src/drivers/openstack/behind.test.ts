@@ -398,7 +398,7 @@ describe('a create', () => {
   });
 });
 
-it('a quota without room for the mark of the writer is told from other refusals [openstack-writer-quota]', async () => {
+it('a full quota for the writer’s mark is reported as such, and other refusals are not [openstack-writer-quota]', async () => {
   let message = "Quota exceeded for resources: ['security_group'].";
   const { open } = openstackInMemory({
     transport: (own) => ({

@@ -61,7 +61,7 @@ const namedBy = (ports: readonly Port[]): ReadonlySet<string | undefined> =>
 
 /**
  * Whether a marked server ran before any creation was completed, and neither a port nor its tag shows that Berth made it.
- * Somebody who copies a server does not copy its tags.
+ * A server that an operator made as a copy has the metadata, but no tags.
  */
 function isStray(one: Server, named: ReadonlySet<string | undefined>): boolean {
   const ref = refOf(one);

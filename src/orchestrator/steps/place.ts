@@ -69,7 +69,6 @@ export async function placeInstance(
   const placing = await askWhere(context, async () => driver.place?.(wanted, avoid) ?? NOWHERE);
   if (placing.answer !== 'placed') {
     const isFull = placing.answer === 'refused' && placing.code === 'capacity';
-
     if (isFull && isClearing) return CLEARING;
     return isFull && cordons.some((cordon) => isTried(cordon, platform)) ? TRIED : notPlaced(placing);
   }

@@ -214,7 +214,7 @@ describe('what happens behind the back of the driver', () => {
     expect(await cloud.contents()).toEqual([]);
   });
 
-  it('a quota without room for the mark of the writer is told from other failures', async () => {
+  it('a full quota for the writer’s mark is reported as such, and other failures are not', async () => {
     const { writer } = await open();
     await cloud.own.logIn();
     const path = `/quotas/${cloud.own.project}`;

@@ -10,8 +10,8 @@ import { FENCE } from './guard.ts';
  * - `domains`: the names of libvirt's domains, stored or running; fails if it may not read them.
  * - `neighbours`: MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: the paths that exist.
- * - `machines PATH…`: the paths that exist, with rw or ro of their mount and its free bytes, the missing ones whose folder exists, each network card with its
- *   bridge, if any, and the domains whose QEMU process a signal has stopped.
+ * - `machines PATH…`: the paths that exist, with rw or ro of their mount and its free bytes; the missing ones whose folder exists; each
+ *   network card with its bridge, if any; the domains whose QEMU process a signal has stopped.
  * - `gpus`: each PCI function in a GPU's slot or group or on its bus, and the marks.
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
  * - `processes UUID`: the QEMU processes of the domain, also those that libvirt does not know any more.

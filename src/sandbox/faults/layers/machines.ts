@@ -4,7 +4,7 @@ import type { ArmedFault, Occasion } from '../arming.ts';
 import type { MachineFault } from '../fault.ts';
 import type { Targets } from './targets.ts';
 
-/** Changes of machines that nobody ordered. */
+/** Changes of machines that no request caused. */
 export class MachineFaults {
   readonly #armed: ArmedFaults;
   readonly #targets: Targets;
