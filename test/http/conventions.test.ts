@@ -293,12 +293,13 @@ describe('ETag', () => {
       );
     await ask({});
     const etag = (await orchestrator.request('GET', `/instances/${body['id']}`)).headers.get('etag') ?? '';
-    for (const headers of [
+    const conditions: Record<string, string>[] = [
       {},
       { 'If-None-Match': etag },
       { 'If-None-Match': '*' },
       { 'If-None-Match': '"x"' },
-    ]) {
+    ];
+    for (const headers of conditions) {
       const before = await polled();
       const fast = await ask(headers);
       expect(await polled()).toBe(before + 1);

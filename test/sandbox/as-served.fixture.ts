@@ -71,7 +71,7 @@ const PATHS = [
 function reads(): Question[] {
   return routes
     .filter(({ method }) => method === 'GET')
-    .flatMap(({ path }) => {
+    .flatMap(({ path }): Question[] => {
       const to = { method: 'GET', path: filled(path) };
       return [
         ...QUERIES.map((query) => ({ ...to, name: `read ${query}`, path: `${to.path}${query}` })),

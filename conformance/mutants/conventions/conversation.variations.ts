@@ -46,7 +46,8 @@ export const conversationVariations: readonly Variation[] = [
       ...rules,
       answer(request, given) {
         const usual = rules.answer(request, given);
-        const typed = usual.json === undefined ? {} : { 'content-type': 'Application/JSON; charset=UTF-8' };
+        const typed: Record<string, string> =
+          usual.json === undefined ? {} : { 'content-type': 'Application/JSON; charset=UTF-8' };
         return { ...usual, headers: { ...usual.headers, ...typed, 'x-powered-by': 'another', etag: '"1"' } };
       },
     }),
