@@ -35,7 +35,7 @@ const apart = (name: string, settings: Settings): TestProjectInlineConfiguration
   together(name, { isolate: true, ...settings });
 
 /** Files that replace a module, which vitest must load for them. */
-const MOCKED = '**/*.mocked.{test,long.test}.ts';
+const MOCKED = '**/*.mocked.test.ts';
 
 const testNamePattern = notInQuarantine(readQuarantine());
 

@@ -9,7 +9,7 @@ import { writeChunks } from './chunks.ts';
 import { noticesOf } from './notices.ts';
 
 // The first half of `npm run build`: writes dist/, which the package and the image run. What sources read beside
-// themselves through `import.meta.url` stands beside the chunks: the guests' thread, migrations, the page of /docs,
+// themselves through `import.meta.url` stands beside the chunks: migrations, the page of /docs,
 // the style and the script of the console.
 //
 //     node build/bundle.ts [FOLDER [NAME=SOURCE…]]
@@ -27,7 +27,6 @@ const chunks = await writeChunks(
     conformance: 'conformance/index.ts',
     sandbox: 'src/compose/sandbox/sandbox.ts',
     'sandbox-vitest': 'src/compose/sandbox/vitest.ts',
-    worker: 'src/drivers/simulator/guest/worker.ts',
     ...Object.fromEntries(programs.map((program) => program.split('='))),
   },
   DIST,

@@ -98,7 +98,7 @@ describe('the life of an instance, with an HTTP client and OpenSSH', () => {
 
   it('keeps them over a restart, which takes what was in memory, and stays ONLINE', async () => {
     const mounted = (await login('ls /mnt')).stdout.trim();
-    await login('sudo mkdir /run/note');
+    await login('echo x > /run/note');
     expect(await client.request('POST', `/x${path}/restart`)).toMatchObject({
       status: 200,
       body: { status: 'ONLINE', ssh_port: online['ssh_port'] },
@@ -110,7 +110,7 @@ describe('the life of an instance, with an HTTP client and OpenSSH', () => {
     expect(await client.request('GET', path)).toMatchObject({
       body: { public_ip: online['public_ip'], ssh_port: online['ssh_port'] },
     });
-    expect((await login(`cat /mnt/${mounted}/note /home/ubuntu/note; ls -d /run/note`)).stdout).toBe(
+    expect((await login(`cat /mnt/${mounted}/note /home/ubuntu/note; ls /run/note`)).stdout).toBe(
       'kept\nmine\n',
     );
   });

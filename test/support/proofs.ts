@@ -147,13 +147,8 @@ export const proofs: Readonly<Record<string, Proof>> = {
   'long-house': files('what takes minutes, real time or memory', ['src', 'test', 'examples'], {
     project: 'long',
     pattern: '{src,conformance,simulation,test}/**/*.long.test.ts',
-    not: /^test\/process\/|\.mocked\./,
+    not: /^test\/process\//,
     minutes: 25,
-  }),
-  'long-mocked': files('threads of the simulator that do not start or end early', ['src/drivers/simulator'], {
-    project: 'mocked',
-    pattern: 'src/**/*.mocked.long.test.ts',
-    minutes: 1,
   }),
   matrix: files('a check that a mutant or a lawful variation deceives', ['conformance'], {
     project: 'matrix',

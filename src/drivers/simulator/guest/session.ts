@@ -1,19 +1,27 @@
-import type { Writable } from 'node:stream';
+import { createInterface } from 'node:readline';
+import { Readable, type Writable } from 'node:stream';
 import type { ServerChannel, Session } from 'ssh2';
-import { FileError, type Guest, type Streams } from './guest.ts';
+import { setImmediate } from '../../../ports/timers.ts';
+import type { Streams } from './commands.ts';
+import { GUEST_USER, type Guest } from './guest.ts';
 import { GuestShell } from './shell.ts';
-import { GuestTerminal } from './terminal.ts';
 
-const MAX_INPUT_BYTES = 256 * 1024;
+const MAX_INPUT_CHARS = 256 * 1024;
+/** The longest line that a shell reads. */
+const MAX_LINE_BYTES = 4_096;
+const CTRL_C = 3;
+const CTRL_D = 4;
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
 
 /**
  * One SSH session in the guest: a command, or a shell with or without a pty. Subsystems, forwarding and agents have
- * no listener, so they are refused. `signal` aborts when the connection is closed.
+ * no listener, so they are refused. `gone` aborts when the connection is closed or the guest goes down.
  */
-export function serveGuestSession(session: Session, guest: Guest, signal: AbortSignal): void {
+export function serveGuestSession(session: Session, guest: Guest, gone: AbortSignal): void {
   let hasTerminal = false;
   const interrupt = new AbortController();
-  const ended = AbortSignal.any([signal, interrupt.signal]);
+  const ended = AbortSignal.any([gone, interrupt.signal]);
   session.on('pty', (accept) => {
     hasTerminal = true;
     // ssh2 passes no function if the client wants no reply.
@@ -23,14 +31,15 @@ export function serveGuestSession(session: Session, guest: Guest, signal: AbortS
   session.on('env', (accept) => void accept?.());
   session.on('signal', () => interrupt.abort());
   session.once('close', () => interrupt.abort());
-  session.once('exec', (accept, _reject, info) => {
+  session.once('exec', (accept, _reject, { command }) => {
     const channel = open(accept());
-    void runOnce(channel, info.command, guest, hasTerminal, ended, interrupt).catch(() => channel.close());
+    const input = readInput(channel, hasTerminal, interrupt);
+    const streams = { ...streamsOf(channel, hasTerminal), stdin: () => input };
+    void new GuestShell(guest).run(command, streams, ended).then((status) => finish(channel, status));
   });
   session.once('shell', (accept) => {
     const channel = open(accept());
-    if (hasTerminal) void runTerminal(channel, guest, ended).catch(() => channel.close());
-    else void runLines(channel, guest, ended).catch(() => channel.close());
+    void talk(channel, guest, hasTerminal, ended).catch(() => channel.close());
   });
 }
 
@@ -46,18 +55,15 @@ function finish(channel: ServerChannel, status: number): void {
   channel.end();
 }
 
-/** The streams of a channel. A pty has a single output and needs carriage returns. */
-function streamsOf(channel: ServerChannel, hasTerminal: boolean, input: Promise<string>): Streams {
-  const write = (text: string): void => {
-    if (channel.writable) channel.write(hasTerminal ? text.replace(/\r?\n/g, '\r\n') : text);
-  };
-  const writeError = (text: string): void => {
-    if (channel.writable) channel.stderr.write(text);
+/** The streams of a channel without input. A pty has a single output and needs carriage returns. */
+function streamsOf(channel: ServerChannel, hasTerminal: boolean): Streams {
+  const writeTo = (stream: Writable) => (text: string) => {
+    if (channel.writable) stream.write(hasTerminal ? text.replace(/\r?\n/g, '\r\n') : text);
   };
   return {
-    stdin: () => input,
-    out: write,
-    err: hasTerminal ? write : writeError,
+    stdin: async () => '',
+    out: writeTo(channel),
+    err: writeTo(hasTerminal ? channel : channel.stderr),
     drained: async () => {
       await drained(channel);
       await drained(channel.stderr);
@@ -65,10 +71,7 @@ function streamsOf(channel: ServerChannel, hasTerminal: boolean, input: Promise<
   };
 }
 
-/**
- * Resolves when the client has taken the output, or is gone. Limits the output buffered for a client that does not
- * read.
- */
+/** Resolves when the client has taken the output, or is gone. */
 function drained(stream: Writable): Promise<void> {
   if (!stream.writableNeedDrain || stream.destroyed || !stream.writable) return Promise.resolve();
   return new Promise((resolve) => {
@@ -81,70 +84,73 @@ function drained(stream: Writable): Promise<void> {
   });
 }
 
-async function runOnce(
-  channel: ServerChannel,
-  command: string,
-  guest: Guest,
-  hasTerminal: boolean,
-  ended: AbortSignal,
-  interrupt: AbortController,
-): Promise<void> {
-  const input = readInput(channel, hasTerminal, ended, () => interrupt.abort());
-  const status = await new GuestShell(guest).run(command, streamsOf(channel, hasTerminal, input), ended);
-  finish(channel, status);
-}
-
-/** Reads the client's input until it ends (on a pty: Ctrl-D) or the client is gone. */
+/** Reads a command's input until it ends (on a pty: Ctrl-D) or the client is gone. */
 function readInput(
   channel: ServerChannel,
   hasTerminal: boolean,
-  ended: AbortSignal,
-  interrupt: () => void,
+  interrupt: AbortController,
 ): Promise<string> {
-  const input = new Promise<string>((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const finishInput = (): void => resolve(Buffer.concat(chunks).toString());
+  return new Promise((resolve) => {
+    let text = '';
+    const end = (): void => resolve(text);
     channel.on('data', (chunk: Buffer) => {
-      if (hasTerminal && chunk.includes(3)) interrupt();
-      bytes += chunk.length;
-      if (bytes > MAX_INPUT_BYTES)
-        reject(new FileError('the input is larger than the simulated guest takes'));
-      else chunks.push(chunk);
-      if (hasTerminal && chunk.includes(4)) finishInput();
+      text += chunk;
+      if (text.length > MAX_INPUT_CHARS) channel.close();
+      if (hasTerminal && chunk.includes(CTRL_C)) interrupt.abort();
+      if (hasTerminal && chunk.includes(CTRL_D)) end();
     });
-    channel.once('end', finishInput);
-    ended.addEventListener('abort', finishInput, { once: true });
+    channel.once('end', end);
+    interrupt.signal.addEventListener('abort', end, { once: true });
   });
-  // Most commands never read their input, so a rejection for too much input may have no handler.
-  input.catch(() => {});
-  return input;
 }
 
-async function runTerminal(channel: ServerChannel, guest: Guest, ended: AbortSignal): Promise<void> {
-  const { spec } = await guest.facts();
-  const { out: write, drained } = streamsOf(channel, true, Promise.resolve(''));
-  const terminal = new GuestTerminal(guest, spec, {
-    write,
-    drained,
-    end: (status) => finish(channel, status),
-  });
-  channel.on('data', (chunk: Buffer) => {
-    terminal.type(chunk);
-    // Pauses a client that types without reading its echo.
-    if (!channel.writableNeedDrain) return;
-    channel.pause();
-    void drained().then(() => channel.resume());
-  });
-  channel.once('end', () => terminal.endInput());
-  ended.addEventListener('abort', () => terminal.close(), { once: true });
-  if (ended.aborted) terminal.close();
-}
-
-/** Runs a shell without a pty: executes its input line by line. */
-async function runLines(channel: ServerChannel, guest: Guest, ended: AbortSignal): Promise<void> {
+/** An interactive shell: on a pty with a prompt and line editing, else it runs its input line by line. */
+async function talk(
+  channel: ServerChannel,
+  guest: Guest,
+  hasTerminal: boolean,
+  ended: AbortSignal,
+): Promise<void> {
   const shell = new GuestShell(guest);
-  const script = await readInput(channel, false, ended, () => {});
-  await shell.run(script, streamsOf(channel, false, Promise.resolve('')), ended);
+  const streams = streamsOf(channel, hasTerminal);
+  const { image, hostname } = guest.facts().spec;
+  const input = Readable.from(keysOf(channel)).on('error', () => lines.close());
+  const lines = createInterface({ input, output: channel, terminal: hasTerminal });
+  const prompt = (): void => {
+    const directory = shell.workingDirectory.replace(/^\/home\/ubuntu(?=$|\/)/, '~');
+    const text = `${GUEST_USER}@${hostname}:${directory}$ `;
+    // For the line editor, which repeats it. It writes nothing once the input has ended.
+    lines.setPrompt(text);
+    if (hasTerminal) streams.out(text);
+  };
+  let running: AbortController | undefined;
+  lines.on('SIGINT', () => {
+    streams.out('^C\n');
+    if (running !== undefined) return running.abort();
+    lines.write(null, { ctrl: true, name: 'u' });
+    prompt();
+  });
+  if (hasTerminal) streams.out(`Welcome to ${image} (simulated by Berth) on ${hostname}\n\n`);
+  prompt();
+  for await (const line of lines) {
+    running = new AbortController();
+    await shell.run(line, streams, AbortSignal.any([ended, running.signal]));
+    running = undefined;
+    if (shell.hasExited || ended.aborted) break;
+    prompt();
+  }
+  if (hasTerminal) streams.out('logout\n');
   finish(channel, shell.lastStatus);
+}
+
+/** The client's input, byte by byte: a key typed ahead finds the command before it begun. Ends at a line too long. */
+async function* keysOf(channel: ServerChannel): AsyncGenerator<Buffer> {
+  let lineBytes = 0;
+  for await (const chunk of channel as AsyncIterable<Buffer>)
+    for (const byte of chunk) {
+      lineBytes = byte === CARRIAGE_RETURN || byte === LINE_FEED ? 0 : lineBytes + 1;
+      if (lineBytes > MAX_LINE_BYTES) return;
+      yield Buffer.of(byte);
+      await new Promise((resolve) => void setImmediate(resolve));
+    }
 }

@@ -4,7 +4,7 @@ import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { GuestFiles } from '../platform/disk-files.ts';
 import { SimulatorState } from '../platform/state.ts';
 import { machineSpec } from '../simulator.fixture.ts';
-import type { Files, Guest } from './guest.ts';
+import type { Guest } from './guest.ts';
 import { GuestShell } from './shell.ts';
 
 let state: SimulatorState;
@@ -13,34 +13,12 @@ let guest: Guest;
 beforeEach(() => {
   const clock = new VirtualClock();
   state = new SimulatorState(':memory:', clock);
-  const files = new GuestFiles(
-    state,
-    'berth-1',
-    () => [],
-    () => clock.now(),
-  );
-  const asked: Files = {
-    stat: async (path) => files.stat(path),
-    read: async (path, user) => files.read(path, user),
-    write: async (path, content, options) => files.write(path, content, options),
-    makeDirectory: async (path, user) => files.makeDirectory(path, user),
-    remove: async (path, user) => files.remove(path, user),
-    list: async (path) => files.list(path),
-  };
   guest = {
-    facts: async () => ({
-      spec: machineSpec(),
-      now: clock.now(),
-      bootedAt: clock.now(),
-      privateIp: '10.0.0.1',
-      cloudInit: 'done',
-      volumes: [],
-    }),
-    files: asked,
-    sleep: (_, signal) =>
-      new Promise((resolve) => signal.addEventListener('abort', () => resolve(130), { once: true })),
-    powerOff: async () => {},
-    reboot: async () => {},
+    files: new GuestFiles(state, 'berth-1', () => []),
+    clock,
+    facts: () => ({ spec: machineSpec(), bootedAt: clock.now(), cloudInit: 'done', volumes: [] }),
+    powerOff: () => {},
+    reboot: () => {},
   };
 });
 afterEach(() => state.close());
@@ -78,11 +56,11 @@ describe('the shell prints', () => {
     ['> empty; cat empty; stat -c %s empty', '0\n'],
     ['echo gone > /dev/null', ''],
     ['cd /tmp && pwd; cd; pwd', '/tmp\n/home/ubuntu\n'],
-    ['mkdir -p a/b && echo x > a/b/c && ls a/b', 'c\n'],
+    ['echo x > a/b/c && ls a/b', 'c\n'],
+    ['echo x > a; stat -c %a:%U:%G:%s a', '644:ubuntu:ubuntu:2\n'],
     ['echo one > f; rm f; ls', ''],
     ['sudo whoami; whoami', 'root\nubuntu\n'],
     ['echo a\n\necho b\n', 'a\nb\n'],
-    ['echo a &&\necho b', 'a\nb\n'],
     ['exit 4; echo no', ''],
     ['', ''],
   ])('%j', async (text, expected) => {
@@ -101,21 +79,20 @@ describe('the shell fails', () => {
     ['exit 7', 7, ''],
     ['cat none', 1, 'cat: none: No such file or directory\n'],
     ['cat /etc', 1, 'cat: /etc: Is a directory\n'],
-    ['ls /none', 1, "ls: cannot access '/none': No such file or directory\n"],
-    ['echo x > /etc/file', 1, 'bash: /etc/file: Permission denied\n'],
-    ['echo x > /none/file', 1, 'bash: /none/file: No such file or directory\n'],
-    ['rm /etc/os-release', 1, "rm: cannot remove '/etc/os-release': No such file or directory\n"],
-    ['echo "open', 2, 'bash: unexpected EOF while looking for matching `"\'\n'],
-    ['&& echo x', 2, "bash: syntax error near unexpected token `&&'\n"],
-    ['echo x | wc', 2, expect.stringMatching(/^bash: "\|" is not simulated/)],
-    ['sleep 5 & true', 2, expect.stringMatching(/^bash: "&" is not simulated/)],
-    ['echo x &&', 2, "bash: syntax error near unexpected token `newline'\n"],
-    ['echo x > > f', 2, "bash: syntax error near unexpected token `>'\n"],
+    ['ls /none', 1, 'ls: /none: No such file or directory\n'],
+    ['echo x > /etc', 1, 'bash: Is a directory\n'],
+    ['rm /etc/none', 1, 'rm: /etc/none: No such file or directory\n'],
+    ['echo "open', 2, expect.stringContaining('cannot read "\\"open"')],
+    ['&& echo x', 2, 'bash: syntax error: a command is missing at `&&`\n'],
+    ['echo x | wc', 2, expect.stringMatching(/^bash: cannot read "\| wc"/)],
+    ['sleep 5 & true', 2, expect.stringMatching(/^bash: cannot read "& true"/)],
+    ['echo x &&', 2, 'bash: syntax error: a command is missing at `&&`\n'],
+    ['echo x > > f', 2, expect.stringContaining('cannot read "> > f"')],
     ['sleep 99999999', 1, expect.stringContaining('at most 3600')],
-    ['echo x >', 2, "bash: syntax error near unexpected token `newline'\n"],
+    ['echo x >', 2, expect.stringContaining('cannot read ">"')],
     ['constructor', 127, 'bash: constructor: command not found\n'],
     [`echo ${'x'.repeat(70_000)}`, 2, 'bash: command line too long\n'],
-    ['true;'.repeat(257), 2, expect.stringContaining('at most 256 commands')],
+    [`echo ${'x '.repeat(300)}`, 2, 'bash: more than 256 words in a command\n'],
   ])('%.20j with %i', async (text, status, err) => {
     expect(await run(text)).toMatchObject({ status, err });
   });
@@ -173,17 +150,17 @@ it('ends an interrupted sleep and the commands after it', async () => {
 });
 
 describe('a guest cannot be made to grow', () => {
-  it('by the output of a line: the line ends at the limit', async () => {
+  it('by the output of a command, which ends the line at the limit', async () => {
     await run(`echo ${'x'.repeat(60_000)} > f`);
     const { status, out, err } = await run('cat f f f f f f f f f f; echo no');
     expect(out.length).toBeLessThanOrEqual(512 * 1024);
-    expect({ status, err }).toEqual({ status: 1, err: expect.stringContaining('writes at most') });
+    expect({ status, err }).toEqual({ status: 2, err: expect.stringContaining('writes at most') });
   });
 
   it('by doubling a file, or by many of them', async () => {
     await run(`echo ${'x'.repeat(60_000)} > a`);
     const doubling = Array.from({ length: 30 }, () => 'cat a a > b && cat b > a').join('; ');
-    expect((await run(doubling)).status).toBe(1);
+    expect((await run(doubling)).status).toBe(2);
     expect((await run('stat -c %s a b')).out.split('\n').every((size) => Number(size) <= 512 * 1024)).toBe(
       true,
     );
@@ -207,7 +184,7 @@ describe('a guest cannot be made to grow', () => {
       drained: () => (written.length === 0 ? Promise.resolve() : reader.promise),
     };
     const running = new GuestShell(guest).run('echo a; echo b', streams, new AbortController().signal);
-    await new Promise((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
     expect(written).toEqual(['a\n']);
     reader.resolve();
     expect(await running).toBe(0);

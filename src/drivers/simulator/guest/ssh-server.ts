@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import ssh2, { type AuthContext, type Connection, type Session } from 'ssh2';
-import type { Clock } from '../../../ports/clock.ts';
-import { isAuthorized } from './ssh-login.ts';
+import ssh2, { type AuthContext, type Connection } from 'ssh2';
+import { GUEST_USER, type Guest } from './guest.ts';
+import { serveGuestSession } from './session.ts';
 
-/** Time for a client to log in before it is disconnected, as with sshd's LoginGraceTime. */
+/** Time for a silent client before it is disconnected, as with sshd's LoginGraceTime. */
 const LOGIN_GRACE_MS = 30_000;
 const MAX_CONNECTIONS = 64;
 const MAX_SESSIONS_PER_CONNECTION = 10;
@@ -16,19 +16,18 @@ export interface SshServerOptions {
   port: number | null;
   /** PEM, OpenSSH format. */
   hostKey: string;
-  username: string;
   authorizedKeys: readonly string[];
-  /** `gone` aborts when the client's connection is closed. */
-  onSession: (session: Session, gone: AbortSignal) => void;
 }
 
 export interface SshServer {
   readonly port: number;
+  /** Ends its sessions and their commands. */
   close(): Promise<void>;
 }
 
 /** Starts a machine's SSH server. It listens when the promise resolves. */
-export async function openSshServer(options: SshServerOptions, clock: Clock): Promise<SshServer> {
+export async function openSshServer(options: SshServerOptions, guest: Guest): Promise<SshServer> {
+  const { host, port, hostKey, authorizedKeys } = options;
   const sockets = new Set<Socket>();
   const listener = createServer({ noDelay: true }, (socket) => {
     if (sockets.size >= MAX_CONNECTIONS) {
@@ -36,21 +35,18 @@ export async function openSshServer(options: SshServerOptions, clock: Clock): Pr
       return;
     }
     sockets.add(socket);
-    const grace = clock.setTimer(LOGIN_GRACE_MS, () => socket.destroy());
-    socket.once('close', () => {
-      sockets.delete(socket);
-      grace.cancel();
-    });
+    socket.setTimeout(LOGIN_GRACE_MS, () => socket.destroy());
+    socket.once('close', () => sockets.delete(socket));
     // One ssh2 server per socket, none of which listens: this links each connection to its socket.
-    const ssh = new ssh2.Server({ hostKeys: [options.hostKey], ident: 'Berth_Simulator' }, (connection) => {
-      connection.once('ready', () => grace.cancel());
-      serve(connection, options);
+    const ssh = new ssh2.Server({ hostKeys: [hostKey], ident: 'Berth_Simulator' }, (connection) => {
+      connection.once('ready', () => socket.setTimeout(0));
+      serve(connection, authorizedKeys, guest);
     });
     ssh.injectSocket(socket);
   });
-  const port = await listen(listener, options.host, options.port);
+  await listen(listener, host, port);
   return {
-    port,
+    port: (listener.address() as AddressInfo).port,
     async close() {
       const closed = [listener, ...sockets].map(
         (end) => new Promise((resolve) => end.once('close', resolve)),
@@ -62,14 +58,13 @@ export async function openSshServer(options: SshServerOptions, clock: Clock): Pr
   };
 }
 
-function serve(connection: Connection, options: SshServerOptions): void {
+function serve(connection: Connection, authorizedKeys: readonly string[], guest: Guest): void {
   // A client that disconnects or breaks the protocol affects no other client; its socket closes.
   connection.on('error', () => {});
   let attempts = 0;
-  connection.on('authentication', (context: AuthContext) => {
+  connection.on('authentication', (context) => {
     if (++attempts > MAX_AUTH_ATTEMPTS) connection.end();
-    else if (context.username === options.username && isAuthorized(context, options.authorizedKeys))
-      context.accept();
+    else if (context.username === GUEST_USER && isAuthorized(context, authorizedKeys)) context.accept();
     else context.reject(['publickey']);
   });
   const gone = new AbortController();
@@ -85,18 +80,33 @@ function serve(connection: Connection, options: SshServerOptions): void {
     session.once('close', () => {
       sessions--;
     });
-    options.onSession(session, gone.signal);
+    serveGuestSession(session, guest, gone.signal);
   });
 }
 
-async function listen(listener: Server, host: string, port: number | null): Promise<number> {
+/**
+ * Whether to accept a key. A query needs a key that equals one of `authorizedKeys` byte for byte; a login needs a valid
+ * signature too. Signatures of security keys (`sk-…`) are unknown to ssh2, so these log in nowhere.
+ */
+function isAuthorized(context: AuthContext, authorizedKeys: readonly string[]): boolean {
+  if (context.method !== 'publickey') return false;
+  const { key, signature, blob, hashAlgo } = context;
+  const offered = `${key.algo} ${key.data.toString('base64')}`;
+  const line = authorizedKeys.find((known) => known.split(/\s+/, 2).join(' ') === offered);
+  // Current sshd refuses the plain `ssh-rsa` algorithm (SHA-1), for which ssh2 gives no hash.
+  if (line === undefined || (key.algo === 'ssh-rsa' && hashAlgo === undefined)) return false;
+  if (signature === undefined) return true;
+  const parsed = ssh2.utils.parseKey(line);
+  return !(parsed instanceof Error) && parsed.verify(blob as Buffer, signature, hashAlgo) === true;
+}
+
+async function listen(listener: Server, host: string, port: number | null): Promise<void> {
   try {
     await tryListen(listener, host, port ?? 0);
   } catch (error) {
     if (port === null || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     await tryListen(listener, host, 0);
   }
-  return (listener.address() as AddressInfo).port;
 }
 
 function tryListen(listener: Server, host: string, port: number): Promise<void> {

@@ -1,212 +1,84 @@
-import { posix } from 'node:path';
-import { FileError, type FileFacts } from '../guest/guest.ts';
-import { rootDisk, type StoredFile, volumeDisk } from './records.ts';
+import { FileError, type Files, type StoredFile } from '../guest/guest.ts';
+import { rootDisk, volumeDisk } from './records.ts';
 import type { SimulatorState } from './state.ts';
 
 /** Size limit of a disk, whose files are rows in a database. */
 const MAX_DISK_BYTES = 4 * 1024 * 1024;
 const MAX_FILE_BYTES = 512 * 1024;
-const MAX_FILES = 1_000;
+/** What a file takes of its disk besides its content. */
+const BYTES_PER_FILE = 4096;
 const MAX_PATH_CHARS = 4096;
 const VOLUMES = '/mnt/';
-/** Directories that every image has. */
-const systemDirectories = [
-  '/',
-  '/dev',
-  '/etc',
-  '/home',
-  '/home/ubuntu',
-  '/mnt',
-  '/opt',
-  '/proc',
-  '/root',
-  '/run',
-  '/srv',
-  '/tmp',
-  '/usr',
-  '/var',
-  '/var/log',
-];
+const systemDirectories = ['dev', 'etc', 'home/ubuntu', 'mnt', 'root', 'run', 'srv', 'tmp', 'var/log'];
 
-/** A directory in memory, as on any Linux. */
-const MEMORY = '/run/';
-
-export interface Attributes {
-  mode: number;
-  user: string;
-  group: string;
-}
-
-/** A guest's file tree: its root disk, with each attached volume at /mnt/<volume ref>. */
-export class GuestFiles {
+/**
+ * A guest's files at absolute paths: its root disk, with each attached volume at /mnt/<volume ref>. A directory exists
+ * while it contains a file. Owner and mode are stored, but every user may read and write every file.
+ */
+export class GuestFiles implements Files {
   readonly #state: SimulatorState;
   readonly #machine: string;
   readonly #attachedVolumes: () => readonly string[];
-  readonly #now: () => number;
 
-  constructor(
-    state: SimulatorState,
-    machine: string,
-    attachedVolumes: () => readonly string[],
-    now: () => number,
-  ) {
+  constructor(state: SimulatorState, machine: string, attachedVolumes: () => readonly string[]) {
     this.#state = state;
     this.#machine = machine;
     this.#attachedVolumes = attachedVolumes;
-    this.#now = now;
   }
 
-  stat(path: string): FileFacts | undefined {
+  find(path: string): StoredFile | undefined {
     const { disk, path: inner } = this.#locate(path);
-    const stored = this.#state.readFile(disk, inner);
-    if (stored !== undefined) return factsOf(stored);
-    const isDirectory =
-      inner === '/' ||
-      (disk === rootDisk(this.#machine) && systemDirectories.includes(inner)) ||
-      this.#hasChildren(disk, inner);
-    return isDirectory ? this.#directory(path) : undefined;
+    return this.#state.readFile(disk, inner);
   }
 
-  /** @throws {FileError} */
-  read(path: string, user: string): string {
-    const file = this.stat(path);
-    if (file === undefined) throw new FileError('No such file or directory');
-    if (file.kind === 'directory') throw new FileError('Is a directory');
-    if (!mayAccess(file, user, 4)) throw new FileError('Permission denied');
-    return this.#contentOf(path);
+  read(path: string): StoredFile {
+    const file = this.find(path);
+    if (file === undefined)
+      throw new FileError(this.list(path) === undefined ? 'No such file or directory' : 'Is a directory');
+    return file;
   }
 
-  /** Writes as `user`, who owns a new file. @throws {FileError} */
-  write(path: string, content: string, { user, append }: { user: string; append: boolean }): void {
-    const existing = this.stat(path);
-    if (existing?.kind === 'directory') throw new FileError('Is a directory');
-    if (existing === undefined) this.#mayCreate(path, user);
-    else if (!mayAccess(existing, user, 2)) throw new FileError('Permission denied');
-    const before = append ? this.#contentOf(path) : '';
-    this.place(path, before + content, existing ?? { mode: 0o644, user, group: user });
-  }
-
-  /** Appends to a file; a new file gets exactly these attributes. @throws {FileError} */
-  append(path: string, text: string, attributes: Attributes): void {
-    this.place(path, this.#contentOf(path) + text, this.stat(path) ?? attributes);
-  }
-
-  /** Writes a file with exactly these attributes. Checks only for space. @throws {FileError} */
-  place(path: string, content: string, attributes: Attributes): void {
+  write(path: string, file: StoredFile): void {
+    if (this.list(path) !== undefined) throw new FileError('Is a directory');
     const { disk, path: inner } = this.#locate(path);
-    const before = Buffer.byteLength(this.#state.readFile(disk, inner)?.content ?? '');
-    const after = this.#state.usedBytes(disk) - before + Buffer.byteLength(content);
-    if (after > MAX_DISK_BYTES) throw new FileError('No space left on device');
-    if (Buffer.byteLength(content) > MAX_FILE_BYTES) throw new FileError('File too large');
-    this.#mustHaveRoom(disk, inner);
-    const { mode, user, group } = attributes;
-    this.#state.writeFile(disk, inner, { kind: 'file', content, mode, user, group, modifiedAt: this.#now() });
+    const bytes = Buffer.byteLength(file.content);
+    if (bytes > MAX_FILE_BYTES) throw new FileError('File too large');
+    const before = this.#state.readFile(disk, inner);
+    const freed = before === undefined ? 0 : Buffer.byteLength(before.content) + BYTES_PER_FILE;
+    const used = this.#state.usedBytes(disk, BYTES_PER_FILE) - freed;
+    if (used + bytes + BYTES_PER_FILE > MAX_DISK_BYTES) throw new FileError('No space left on device');
+    this.#state.writeFile(disk, inner, file);
   }
 
-  forgetMemory(): void {
-    const disk = rootDisk(this.#machine);
-    for (const path of this.#state.listPaths(disk, MEMORY)) this.#state.deleteFile(disk, path);
-  }
-
-  /** @throws {FileError} */
-  makeDirectory(path: string, user: string): void {
-    if (this.stat(path) !== undefined) throw new FileError('File exists');
-    this.#mayCreate(path, user);
-    const { disk, path: inner } = this.#locate(path);
-    this.#mustHaveRoom(disk, inner);
-    const directory = {
-      kind: 'directory',
-      content: '',
-      mode: 0o755,
-      user,
-      group: user,
-      modifiedAt: this.#now(),
-    } as const;
-    this.#state.writeFile(disk, inner, directory);
-  }
-
-  /** @throws {FileError} */
-  remove(path: string, user: string): void {
-    const file = this.stat(path);
-    if (file === undefined) throw new FileError('No such file or directory');
-    if (file.kind === 'directory') throw new FileError('Is a directory');
-    if (!this.#mayWriteIn(posix.dirname(path), user)) throw new FileError('Permission denied');
+  remove(path: string): void {
+    this.read(path);
     const { disk, path: inner } = this.#locate(path);
     this.#state.deleteFile(disk, inner);
   }
 
-  /** The entries of a directory, sorted by name. @throws {FileError} */
-  list(path: string): { name: string; file: FileFacts }[] {
-    const file = this.stat(path);
-    if (file === undefined) throw new FileError('No such file or directory');
-    if (file.kind !== 'directory') throw new FileError('Not a directory');
-    const { disk, path: inner } = this.#locate(path);
-    const prefix = inner === '/' ? '/' : `${inner}/`;
-    const below = this.#state.listPaths(disk, prefix);
-    if (disk === rootDisk(this.#machine))
-      below.push(...systemDirectories.filter((name) => name.startsWith(prefix)));
-    if (path === '/mnt') below.push(...this.#attachedVolumes().map((volume) => `${VOLUMES}${volume}`));
-    const names = new Set(below.map((name) => name.slice(prefix.length).split('/', 1)[0] ?? ''));
-    names.delete('');
-    return [...names].sort().flatMap((name) => {
-      const entry = this.stat(`${path === '/' ? '' : path}/${name}`);
-      return entry === undefined ? [] : [{ name, file: entry }];
-    });
+  list(path: string): string[] | undefined {
+    const prefix = path === '/' ? '/' : `${path}/`;
+    const below = this.#paths().filter((one) => one.startsWith(prefix));
+    if (below.length === 0) return undefined;
+    const names = new Set(below.map((one) => one.slice(prefix.length).split('/', 1)[0] ?? ''));
+    return [...names].filter((name) => name !== '').sort();
   }
 
-  #contentOf(path: string): string {
-    const { disk, path: inner } = this.#locate(path);
-    return this.#state.readFile(disk, inner)?.content ?? '';
-  }
-
-  /** @throws {FileError} if the disk has its maximum number of files */
-  #mustHaveRoom(disk: string, inner: string): void {
-    if (this.#state.readFile(disk, inner) === undefined && this.#state.countFiles(disk) >= MAX_FILES)
-      throw new FileError('No space left on device');
+  /** All files, and all directories that exist without one, with a final slash. */
+  #paths(): string[] {
+    return [
+      ...systemDirectories.map((name) => `/${name}/`),
+      ...this.#state.listPaths(rootDisk(this.#machine)),
+      ...this.#attachedVolumes().flatMap((ref) =>
+        ['/', ...this.#state.listPaths(volumeDisk(ref))].map((inner) => `${VOLUMES}${ref}${inner}`),
+      ),
+    ];
   }
 
   #locate(path: string): { disk: string; path: string } {
     if (path.length > MAX_PATH_CHARS) throw new FileError('File name too long');
-    if (path.startsWith(VOLUMES)) {
-      const [volume = '', ...rest] = path.slice(VOLUMES.length).split('/');
-      if (this.#attachedVolumes().includes(volume))
-        return { disk: volumeDisk(volume), path: `/${rest.join('/')}` };
-    }
+    const [, volume = '', inner = ''] = /^\/mnt\/([^/]+)(\/.+)$/s.exec(path) ?? [];
+    if (this.#attachedVolumes().includes(volume)) return { disk: volumeDisk(volume), path: inner };
     return { disk: rootDisk(this.#machine), path };
   }
-
-  #hasChildren(disk: string, inner: string): boolean {
-    return this.#state.listPaths(disk, `${inner}/`).length > 0;
-  }
-
-  #directory(path: string): FileFacts {
-    const isHome = path === '/home/ubuntu' || path.startsWith(VOLUMES);
-    const user = isHome ? 'ubuntu' : 'root';
-    const mode = path === '/tmp' ? 0o1777 : path === '/root' ? 0o700 : 0o755;
-    return { kind: 'directory', mode, user, group: user, sizeBytes: 0, modifiedAt: this.#now() };
-  }
-
-  #mayCreate(path: string, user: string): void {
-    const parent = posix.dirname(path);
-    const directory = this.stat(parent);
-    if (directory === undefined) throw new FileError('No such file or directory');
-    if (directory.kind !== 'directory') throw new FileError('Not a directory');
-    if (!this.#mayWriteIn(parent, user)) throw new FileError('Permission denied');
-  }
-
-  #mayWriteIn(directory: string, user: string): boolean {
-    const file = this.stat(directory);
-    return file !== undefined && mayAccess(file, user, 2);
-  }
-}
-
-function factsOf({ content, ...file }: StoredFile): FileFacts {
-  return { ...file, sizeBytes: Buffer.byteLength(content) };
-}
-
-/** Checks the mode for one of read (4), write (2) and execute (1). Root always passes. */
-function mayAccess(file: FileFacts, user: string, bit: number): boolean {
-  if (user === 'root') return true;
-  const shift = file.user === user ? 6 : file.group === user ? 3 : 0;
-  return ((file.mode >> shift) & bit) !== 0;
 }

@@ -2,8 +2,6 @@ import type { MachineRecord } from '../../../platform-model/records.ts';
 import type { HostKey } from '../../kit/host-key.ts';
 
 export interface SimulatedMachine extends MachineRecord {
-  /** The `bootedAt` of the boot that the files in memory belong to. Absent if there are no such files. */
-  memoryOf?: number | null;
   /** Whether its SSH server ever listens. */
   sshListens: boolean;
   /** Assigned at the first boot. */
@@ -12,15 +10,6 @@ export interface SimulatedMachine extends MachineRecord {
   /** When cloud-init finishes the first boot. Null if that boot has not completed. */
   cloudInitUntil: number | null;
   runcmdDone: number;
-}
-
-export interface StoredFile {
-  kind: 'file' | 'directory';
-  content: string;
-  mode: number;
-  user: string;
-  group: string;
-  modifiedAt: number;
 }
 
 /** The storage name of a machine's root disk. */

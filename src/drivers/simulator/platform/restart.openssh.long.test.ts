@@ -81,6 +81,18 @@ it('has every machine back after a restart: same address, same host key, same di
   expect(await run(machine, 'cat note')).toBe('kept\n');
 });
 
+it('does not run a runcmd line again that was running when the process ended', async () => {
+  const runcmd = ['echo x >> /srv/count; sleep 600', 'echo y >> /srv/count'];
+  const first = await start();
+  const machine = doneValue(await first.create({ ...spec, cloudInit: { runcmd } }, null));
+  await expect.poll(() => run(machine, 'cat /srv/count')).toBe('x\n');
+  await stop(first);
+
+  await start();
+  await expect.poll(() => run(machine, 'cat /srv/count')).toBe('x\ny\n');
+  expect(await run(machine, 'cloud-init status --wait')).toBe('status: done\n');
+});
+
 it('keeps a stopped machine stopped, with its port closed', async () => {
   const first = await start();
   const machine = doneValue(await first.create(spec, null));

@@ -107,7 +107,7 @@ export function endpointOf(machine: SimulatedMachine, host: string): Endpoint | 
 }
 
 /** The machine's address in the platform's network, unique in 10.0.0.0/8. */
-export function privateIpOf({ number }: Pick<SimulatedMachine, 'number'>): string {
+function privateIpOf({ number }: Pick<SimulatedMachine, 'number'>): string {
   const hosts = 254;
   return `10.${64 + (Math.floor(number / (hosts * 256)) % 128)}.${Math.floor(number / hosts) % 256}.${1 + (number % hosts)}`;
 }

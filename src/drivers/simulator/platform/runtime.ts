@@ -3,13 +3,13 @@ import type { Answer, Platform } from '../../../platform-model/platform.ts';
 import { isGuestUp, nextChangeAt, sizeGbOf } from '../../../platform-model/records.ts';
 import type { Clock, Timer } from '../../../ports/clock.ts';
 import { setImmediate } from '../../../ports/timers.ts';
-import { GUEST_USER, type GuestFacts } from '../guest/guest.ts';
-import { type GuestPlatform, type HostedGuest, openGuest } from '../guest/host.ts';
+import type { Guest, GuestFacts } from '../guest/guest.ts';
+import { GuestShell } from '../guest/shell.ts';
+import { openSshServer, type SshServer } from '../guest/ssh-server.ts';
 import type { Draws, SimulatorConfig } from '../options.ts';
 import { GuestFiles } from './disk-files.ts';
 import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
 import { rootDisk, type SimulatedMachine } from './records.ts';
-import { privateIpOf } from './rules.ts';
 import type { SimulatorState } from './state.ts';
 
 interface Parts {
@@ -21,17 +21,16 @@ interface Parts {
   platform: Platform<SimulatedMachine>;
 }
 
-/** Delay before a guest that failed to start, or was lost again, is restarted. It doubles up to the longest. */
+/** Delay before a guest that failed to start is started again. */
 const RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 60_000;
-/** A guest whose last setback is older than this is restarted at once. */
-const CALM_MS = 2 * LONGEST_RETRY_MS;
 
 /** The state of a machine's guest in this process while it is up. */
 interface RunningGuest {
-  hosted: HostedGuest;
+  /** Undefined if its SSH server never listens. */
+  server: SshServer | undefined;
   bootedAt: number | null;
   isRunningLine: boolean;
+  ended: AbortController;
   /** Settles when the runcmd lines have run or the guest went down. */
   firstBoot: Promise<void>;
 }
@@ -45,8 +44,6 @@ export class Runtime {
   readonly #guests = new Map<OwnerRef, RunningGuest>();
   readonly #timers = new Map<OwnerRef, Timer>();
   readonly #queues = new Map<OwnerRef, Promise<unknown>>();
-  /** Number and time of setbacks: how often in a row the guest was lost or failed to start. */
-  readonly #setbacks = new Map<OwnerRef, { count: number; at: number }>();
   #isClosed = false;
 
   constructor(parts: Parts) {
@@ -107,7 +104,6 @@ export class Runtime {
       const machine = this.#machine(ref);
       const guest = this.#guests.get(ref);
       const isUp = machine !== undefined && isGuestUp(machine, this.#parts.clock.now());
-      if (!isUp) this.#setbacks.delete(ref);
       if (guest !== undefined && (!isUp || guest.bootedAt !== machine.bootedAt)) await this.#bringDown(ref);
       else if (isUp && guest === undefined) await this.#bringUp(machine);
       else break;
@@ -157,58 +153,48 @@ export class Runtime {
   }
 
   #settleLater(ref: OwnerRef): void {
-    const now = this.#parts.clock.now();
-    const last = this.#setbacks.get(ref);
-    const count = last === undefined || now - last.at > CALM_MS ? 0 : last.count + 1;
-    this.#setbacks.set(ref, { count, at: now });
-    const delayMs = count === 0 ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), LONGEST_RETRY_MS);
-    this.#arm(ref, now + delayMs);
+    this.#arm(ref, this.#parts.clock.now() + RETRY_MS);
   }
 
   async #bringUp(record: SimulatedMachine): Promise<void> {
-    const { ref } = record.spec;
-    const { clock, host, draws, config } = this.#parts;
-    const platform = this.#platformOf(ref);
-    const { files } = platform;
-    if (record.memoryOf !== record.bootedAt) {
-      files.forgetMemory();
-      this.#update(ref, { memoryOf: record.bootedAt });
-    }
+    const { spec, bootedAt, sshPort: port, sshHostKey } = record;
+    const { ref, sshKeys: authorizedKeys } = spec;
+    const { clock, host, draws, config, state } = this.#parts;
+    const guest = this.#guestOf(ref);
+    state.forgetMemory(rootDisk(ref));
     if (record.cloudInitUntil === null) {
-      writeFirstFiles(record.spec, files);
+      writeFirstFiles(spec, guest.files);
       const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.boot_ms) / 2;
-      this.#update(ref, { cloudInitUntil: (record.bootedAt ?? clock.now()) + settlingMs });
+      this.#update(ref, { cloudInitUntil: (bootedAt ?? clock.now()) + settlingMs });
     }
-    const { sshPort: port, sshHostKey, sshListens: listens, spec } = record;
-    const { sshKeys: authorizedKeys } = spec;
-    const server = {
-      host,
-      port,
-      hostKey: sshHostKey.privateKey,
-      username: GUEST_USER,
-      authorizedKeys,
-      listens,
-    };
     // The address is assigned even if no server will ever listen there.
-    const hosted = await openGuest(server, platform);
-    if (hosted.port !== port) this.#update(ref, { sshPort: hosted.port });
-    const { bootedAt } = record;
-    const running: RunningGuest = { hosted, bootedAt, isRunningLine: false, firstBoot: Promise.resolve() };
+    const opened = await openSshServer({ host, port, hostKey: sshHostKey.privateKey, authorizedKeys }, guest);
+    if (opened.port !== port) this.#update(ref, { sshPort: opened.port });
+    if (!record.sshListens) await opened.close();
+    const running: RunningGuest = {
+      server: record.sshListens ? opened : undefined,
+      bootedAt,
+      isRunningLine: false,
+      ended: new AbortController(),
+      firstBoot: Promise.resolve(),
+    };
     this.#guests.set(ref, running);
-    running.firstBoot = this.#runFirstBoot(ref, running, files).catch(async () => {
+    running.firstBoot = this.#runFirstBoot(ref, running, guest).catch(async () => {
       // The state file rejects writes. The remaining lines run when the guest is up again.
-      await hosted.close();
-      this.#lose(ref, running);
+      await running.server?.close();
+      if (this.#guests.get(ref) !== running) return;
+      this.#guests.delete(ref);
+      this.#settleLater(ref);
     });
-    void hosted.lost.then(() => this.#lose(ref, running));
   }
 
   async #bringDown(ref: OwnerRef): Promise<void> {
-    const guest = this.#guests.get(ref);
-    if (guest === undefined) return;
+    const running = this.#guests.get(ref);
+    if (running === undefined) return;
     this.#guests.delete(ref);
-    await guest.hosted.close();
-    await guest.firstBoot;
+    running.ended.abort();
+    await running.server?.close();
+    await running.firstBoot;
     // Deletes what the guest wrote while the machine was being removed.
     if (this.#machine(ref) === undefined) this.#parts.state.deleteDisk(rootDisk(ref));
   }
@@ -217,40 +203,34 @@ export class Runtime {
    * Runs the remaining runcmd lines. Each is counted before it runs, so that a line that kills the process is not run
    * again.
    */
-  async #runFirstBoot(ref: OwnerRef, running: RunningGuest, files: GuestFiles): Promise<void> {
-    const isUp = (): boolean => this.#guests.get(ref) === running;
-    while (isUp()) {
+  async #runFirstBoot(ref: OwnerRef, running: RunningGuest, guest: Guest): Promise<void> {
+    while (!running.ended.signal.aborted) {
       const record = this.#machine(ref);
       const line = record?.spec.cloudInit?.runcmd?.[record.runcmdDone];
       if (record === undefined || line === undefined) return;
       this.#update(ref, { runcmdDone: record.runcmdDone + 1 });
       running.isRunningLine = true;
-      const output = await running.hosted.run(line);
+      let output = '';
+      const out = (text: string): void => {
+        output += text;
+      };
+      const streams = { stdin: async () => '', out, err: out, drained: async () => {} };
+      await new GuestShell(guest, 'root', '/').run(line, streams, running.ended.signal);
       running.isRunningLine = false;
-      if (isUp()) logFirstBoot(files, output);
+      logFirstBoot(guest.files, output);
     }
   }
 
-  /** Restarts a guest that ended while its machine runs. */
-  #lose(ref: OwnerRef, lost: RunningGuest): void {
-    if (this.#guests.get(ref) !== lost) return;
-    this.#guests.delete(ref);
-    this.#settleLater(ref);
-  }
-
-  #platformOf(ref: OwnerRef): GuestPlatform & { files: GuestFiles } {
-    const { state, clock, platform } = this.#parts;
+  #guestOf(ref: OwnerRef): Guest {
+    const { state, clock, platform, config } = this.#parts;
     const attachedVolumes = (): string[] => platform.volumes.attachedTo(ref).map(({ spec }) => spec.ref);
     return {
-      files: new GuestFiles(state, ref, attachedVolumes, () => clock.now()),
+      files: new GuestFiles(state, ref, attachedVolumes),
       clock,
       facts: () => this.#factsOf(ref),
       powerOff: () =>
-        this.#goDown(ref, {
-          power: 'stopping',
-          until: this.#downAt(ref, 'stop', this.#parts.config.stop_ms),
-        }),
-      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', this.#parts.config.start_ms) }),
+        this.#goDown(ref, { power: 'stopping', until: this.#downAt(ref, 'stop', config.stop_ms) }),
+      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', config.start_ms) }),
     };
   }
 
@@ -272,9 +252,7 @@ export class Runtime {
       this.#guests.get(ref)?.isRunningLine === true;
     return {
       spec,
-      now,
       bootedAt: bootedAt ?? now,
-      privateIp: privateIpOf(record),
       cloudInit: isRunning ? 'running' : 'done',
       volumes: platform.volumes
         .attachedTo(ref)

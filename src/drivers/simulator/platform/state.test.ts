@@ -17,7 +17,7 @@ it('leaves no data of a deleted disk in any file after ten seconds, without a st
   const state = new SimulatorState(path, clock);
   const secret = 'what-nobody-may-find';
   const isIn = (file: string): boolean => readFileSync(file).includes(secret);
-  const file = { kind: 'file', mode: 0o644, user: 'root', group: 'root', modifiedAt: 0 } as const;
+  const file = { mode: 0o644, user: 'root', group: 'root' };
   state.writeFile('disk', '/srv/a', { ...file, content: secret.repeat(1_000) });
   expect(isIn(`${path}-wal`)).toBe(true);
   state.deleteDisk('disk');
@@ -66,14 +66,7 @@ it('drops what a guest wrote while its machine was removed and the process ended
   const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
   const open = () => new SimulatorState(join(folder, 'state.db'), new VirtualClock());
   const before = open();
-  const file = {
-    kind: 'file',
-    content: 'late',
-    mode: 0o644,
-    user: 'root',
-    group: 'root',
-    modifiedAt: 0,
-  } as const;
+  const file = { content: 'late', mode: 0o644, user: 'root', group: 'root' };
   before.machine(undefined, machine(1));
   for (const ref of ['berth-1', 'berth-gone']) before.writeFile(rootDisk(ref), '/late', file);
   before.close();

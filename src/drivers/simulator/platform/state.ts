@@ -4,7 +4,8 @@ import type { Stored } from '../../../platform-model/platform.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Storage } from '../../../platform-model/rules.ts';
 import type { Clock, Timer } from '../../../ports/clock.ts';
-import { rootDisk, type SimulatedMachine, type StoredFile, volumeDisk } from './records.ts';
+import type { StoredFile } from '../guest/guest.ts';
+import { rootDisk, type SimulatedMachine, volumeDisk } from './records.ts';
 import { takeStateLock } from './state-file.ts';
 import { UnitHistory } from './unit-history.ts';
 
@@ -132,12 +133,10 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     return row === undefined ? undefined : parseBody(row);
   }
 
-  /** All paths of the disk that begin with `prefix`, sorted. */
-  listPaths(disk: string, prefix: string): string[] {
-    const rows = this.#db
-      .prepare('SELECT path FROM files WHERE disk = ? AND substr(path, 1, ?) = ? ORDER BY path')
-      .all(disk, prefix.length, prefix) as { path: string }[];
-    return rows.map(({ path }) => path);
+  /** All paths of the disk, sorted. */
+  listPaths(disk: string): string[] {
+    const rows = this.#db.prepare('SELECT path FROM files WHERE disk = ? ORDER BY path').all(disk);
+    return (rows as { path: string }[]).map(({ path }) => path);
   }
 
   writeFile(disk: string, path: string, file: StoredFile): void {
@@ -150,10 +149,11 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     this.#db.prepare('DELETE FROM files WHERE disk = ? AND path = ?').run(disk, path);
   }
 
-  usedBytes(disk: string): number {
+  /** The bytes of all files, each with `perFile` bytes besides its content. */
+  usedBytes(disk: string, perFile = 0): number {
     const row = this.#db
-      .prepare('SELECT coalesce(sum(bytes), 0) AS used FROM files WHERE disk = ?')
-      .get(disk);
+      .prepare('SELECT coalesce(sum(bytes + ?), 0) AS used FROM files WHERE disk = ?')
+      .get(perFile, disk);
     return (row as { used: number }).used;
   }
 
@@ -161,9 +161,9 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     return this.usedBytes(volumeDisk(ref));
   }
 
-  countFiles(disk: string): number {
-    const row = this.#db.prepare('SELECT count(*) AS files FROM files WHERE disk = ?').get(disk);
-    return (row as { files: number }).files;
+  /** Deletes the files in /run, which is in memory as on any Linux. */
+  forgetMemory(disk: string): void {
+    this.#db.prepare("DELETE FROM files WHERE disk = ? AND path LIKE '/run/%'").run(disk);
   }
 
   deleteDisk(disk: string): void {
