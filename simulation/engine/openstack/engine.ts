@@ -1,7 +1,7 @@
+import type { Answer, Sent } from '../../../src/drivers/kit/http-transport.ts';
 import { openOpenStack } from '../../../src/drivers/openstack/open.ts';
 import { openstackConfigSchema } from '../../../src/drivers/openstack/options.ts';
 import { mark, readDescription } from '../../../src/drivers/openstack/translate.ts';
-import type { Answer, Sent } from '../../../src/drivers/openstack/transport.ts';
 import type { OwnerRef, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServerProcess } from '../../kernel/process.ts';

@@ -1,4 +1,4 @@
-import type { Answer, Sent, Transport } from '../../../src/drivers/openstack/transport.ts';
+import type { Answer, Sent, Transport } from '../../../src/drivers/kit/http-transport.ts';
 import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { Chance } from '../../kernel/chance.ts';
 import { Cloud, type CloudParts } from './cloud.ts';

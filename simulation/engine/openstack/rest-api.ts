@@ -1,4 +1,4 @@
-import type { Answer, Sent } from '../../../src/drivers/openstack/transport.ts';
+import type { Answer, Sent } from '../../../src/drivers/kit/http-transport.ts';
 import type { Doer } from '../engine.ts';
 import { answer, type Fields, Refusal } from './api.ts';
 import type { Cloud } from './cloud.ts';

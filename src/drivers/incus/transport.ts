@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
-import { Agent } from 'undici';
+import { httpTransport as connectTransport, type Sent as HttpSent } from '../kit/http-transport.ts';
 
 export interface Tls {
   certificate: string;
@@ -8,13 +8,9 @@ export interface Tls {
   serverCertificate: string;
 }
 
-export interface Sent {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export interface Sent extends Omit<HttpSent, 'url'> {
   path: string;
   query: Readonly<Record<string, string>>;
-  headers: Readonly<Record<string, string>>;
-  body: string | undefined;
-  signal: AbortSignal;
 }
 
 export interface Answer {
@@ -31,19 +27,12 @@ export interface Transport {
 }
 
 const CONNECT_TIMEOUT_MS = 1_500;
-const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** HTTP over a Unix socket, or HTTPS. */
 export function httpTransport(address: string, tls: Tls | undefined, timeoutMs: number): Transport {
-  const limits = {
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    connections: 16,
-    maxResponseSize: MAX_ANSWER_BYTES,
-  };
   if (address.startsWith('unix:')) {
     const connect = { socketPath: address.slice('unix:'.length), timeout: CONNECT_TIMEOUT_MS };
-    return over('http://incus', new Agent({ ...limits, connect }));
+    return over('http://incus', connectTransport(connect, timeoutMs));
   }
   if (tls === undefined) throw new Error(`${address} needs a client certificate`);
   const connect = {
@@ -53,31 +42,18 @@ export function httpTransport(address: string, tls: Tls | undefined, timeoutMs: 
     ca: tls.serverCertificate,
     checkServerIdentity: pin(tls.serverCertificate),
   };
-  return over(address.replace(/\/+$/, ''), new Agent({ ...limits, connect }));
+  return over(address.replace(/\/+$/, ''), connectTransport(connect, timeoutMs));
 }
 
-function over(origin: string, agent: Agent): Transport {
+function over(origin: string, transport: ReturnType<typeof connectTransport>): Transport {
   return {
-    async send({ method, path, query, headers, body, signal }) {
-      const answer = await agent.request({
-        origin,
-        path,
-        method,
-        query,
-        signal,
-        headers,
-        ...(body !== undefined && { body }),
-      });
-      const text = await answer.body.text();
-      const { etag, date } = answer.headers;
-      return {
-        status: answer.statusCode,
-        text,
-        etag: typeof etag === 'string' ? etag : undefined,
-        date: typeof date === 'string' ? date : undefined,
-      };
+    async send({ path, query, ...sent }) {
+      const search = new URLSearchParams(query).toString();
+      const url = `${origin}${path}${search === '' ? '' : `?${search}`}`;
+      const { status, text, headers } = await transport.send({ ...sent, url });
+      return { status, text, etag: headers['etag'], date: headers['date'] };
     },
-    close: () => agent.destroy(),
+    close: () => transport.close(),
   };
 }
 

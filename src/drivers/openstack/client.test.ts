@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { NotReached } from '../../ports/errors.ts';
+import type { Answer, Sent } from '../kit/http-transport.ts';
 import { CloudClient } from './client.ts';
 import { CloudRefusal, toFailure } from './errors.ts';
-import type { Answer, Sent } from './transport.ts';
 
 const cloud = {
   ...{

@@ -4,10 +4,10 @@ import { NotReached } from '../../ports/errors.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
 import { hasCode, NO_CONNECTION } from '../kit/connection-errors.ts';
+import { type Answer, httpTransport, type Sent, type Transport } from '../kit/http-transport.ts';
 import type { Cloud } from './clouds.ts';
 import { CloudRefusal } from './errors.ts';
 import { type Service, type Session, services, toSession } from './session.ts';
-import { type Answer, httpTransport, type Sent, type Transport } from './transport.ts';
 
 export interface Connection {
   cloud: Cloud;
@@ -38,6 +38,7 @@ export const KEEPS_DATA = { keepsData: true } as const;
 export type Json = Record<string, unknown>;
 
 const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
+const CONNECT_TIMEOUT_MS = 3_000;
 /** A token is replaced this long before it expires. */
 const TOKEN_SPARE_MS = 60_000;
 const MOST_PAGES = 1_000;
@@ -60,7 +61,9 @@ export class CloudClient {
     this.#cloud = cloud;
     this.#asking = asking;
     this.#now = now;
-    this.#transport = transport ?? httpTransport(cloud, REQUEST_TIMEOUT_MS);
+    const { ca, verify: rejectUnauthorized } = cloud;
+    const connect = { timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized, ca };
+    this.#transport = transport ?? httpTransport(connect, REQUEST_TIMEOUT_MS);
   }
 
   /** The project and the region. @throws as `get` */

@@ -14,11 +14,11 @@ import type {
   PlatformDriver,
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
+import type { Transport } from '../kit/http-transport.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import type { Cloud } from './clouds.ts';
 import { openOpenStack } from './open.ts';
 import { openstackConfigSchema } from './options.ts';
-import type { Transport } from './transport.ts';
 
 const size = { vcpus: 2, memoryGb: 2, rootDiskGb: 20, gpuCount: 0, gpuType: undefined };
 

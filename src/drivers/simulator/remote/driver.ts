@@ -3,18 +3,11 @@ import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { NotReached } from '../../../ports/errors.ts';
 import { orFailure, orUnknown } from '../../kit/answers.ts';
+import { hasCode, NO_CONNECTION } from '../../kit/connection-errors.ts';
+import { httpTransport } from '../../kit/http-transport.ts';
 import type { SimulatorConfig } from '../options.ts';
 import { manifestOf } from '../platform/rules.ts';
-import { Refused, RemoteClient } from './client.ts';
-import {
-  type CallAnswer,
-  type CallArguments,
-  type CallName,
-  calls,
-  ORDER_VALID_MS,
-  type RemoteRequest,
-  refusals,
-} from './protocol.ts';
+import { type CallName, ORDER_VALID_MS, type RemoteRequest, UNAUTHORIZED } from './protocol.ts';
 
 export interface RemoteSimulatorOptions {
   /** Address of a `berth simulator`, such as `http://127.0.0.1:8090`. */
@@ -22,6 +15,15 @@ export interface RemoteSimulatorOptions {
   attachVolume: SimulatorConfig['attach_volume'];
   token: string | undefined;
 }
+
+/** The simulator refused the token: the request had no effect. */
+class Unauthorized extends Error {
+  override readonly name = 'Unauthorized';
+}
+
+const UNSENT: ReadonlySet<string> = new Set(NO_CONNECTION);
+const ANSWERS = ['observed', 'gone', 'listed', 'counted', 'unknown'];
+const OUTCOMES = ['done', 'pending', 'failed'];
 
 /**
  * The driver of a simulator in another process, so that several servers can sell one platform. Each call is one
@@ -32,60 +34,89 @@ export function connectSimulator(
   { address, attachVolume, token }: RemoteSimulatorOptions,
   clock: Pick<Clock, 'now'>,
 ): PlatformDriver {
-  const client = new RemoteClient(address, token);
+  // No limits: a caller that gives up aborts its call.
+  const transport = httpTransport({}, 0, null);
+  const closed = new AbortController();
+  const headers = {
+    'content-type': 'application/json',
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  };
 
-  async function ask<Name extends CallName>(
-    name: Name,
-    ...given: CallArguments<Name>
-  ): Promise<CallAnswer<Name>> {
-    return send(name, given);
-  }
-
-  async function send<Name extends CallName>(
-    name: Name,
-    given: CallArguments<Name>,
-    call?: Call,
-  ): Promise<CallAnswer<Name>> {
+  /**
+   * @throws {NotReached} if nothing was sent
+   * @throws {Unauthorized}
+   * @throws {Error} if the answer is lost or invalid
+   */
+  async function send<T>(name: CallName, given: readonly unknown[], call?: Call): Promise<T> {
     const sentAt = clock.now();
     const deadline = Math.min(call?.deadline ?? Number.POSITIVE_INFINITY, sentAt + ORDER_VALID_MS);
     if (sentAt > deadline || call?.signal.aborted === true)
       throw new NotReached('the call was cancelled before it was sent');
-    const body: RemoteRequest = { deadline, fence: call?.fence ?? sentAt, arguments: given };
-    const answer = await client.send('POST', `/driver/${name}`, body, call?.signal);
-    return calls[name].answer.parse(answer) as CallAnswer<Name>;
+    const request: RemoteRequest = { deadline, fence: call?.fence ?? sentAt, arguments: [...given] };
+    const signal = call === undefined ? closed.signal : AbortSignal.any([closed.signal, call.signal]);
+    const sent = { method: 'POST', url: `${address}/driver/${name}`, headers, signal } as const;
+    const { status, text } = await transport
+      .send({ ...sent, body: JSON.stringify(request) })
+      .catch((error: Error) => {
+        if (hasCode(error, UNSENT))
+          throw new NotReached(`no simulator answers at ${address} (${error.message})`, { cause: error });
+        throw new Error(`the answer of the simulator at ${address} was lost`, { cause: error });
+      });
+    if (status === UNAUTHORIZED) throw new Unauthorized(`the simulator refuses the token: ${text}`);
+    if (status !== 200) throw new Error(`the simulator answers ${status}: ${text.slice(0, 300)}`);
+    return JSON.parse(text) as T;
   }
+
+  const read =
+    <T extends { answer: string }>(name: CallName) =>
+    (...given: readonly unknown[]): Promise<T | { answer: 'unknown'; reason: string }> =>
+      orUnknown(async () => known(await send<T>(name, given), 'answer', ANSWERS));
+  /** A step whose `count` arguments are followed by the limits of the call. */
+  const step =
+    <T>(name: CallName, count: number) =>
+    (...given: readonly unknown[]): Promise<Step<T>> =>
+      orFailure(async () => {
+        const limits = given[count] as Call | undefined;
+        return known(await send<Step<T>>(name, given.slice(0, count), limits), 'outcome', OUTCOMES);
+      }, toFailure);
 
   return {
     manifest: manifestOf({ attach_volume: attachVolume }, ORDER_VALID_MS),
-    get: (ref) => orUnknown(() => ask('get', ref)),
-    list: () => orUnknown(() => ask('list')),
-    inventory: (avoidHosts = []) => orUnknown(() => ask('inventory', [...avoidHosts])),
-    create: (spec, cookie, call) => order(() => send('create', [spec, cookie], call)),
-    stop: (ref, cookie, call) => order(() => send('stop', [ref, cookie], call)),
-    start: (ref, cookie, call) => order(() => send('start', [ref, cookie], call)),
-    restart: (ref, id, cookie, call) => order(() => send('restart', [ref, id, cookie], call)),
-    destroy: (ref, cookie, given, call) => order(() => send('destroy', [ref, cookie, given], call)),
-    disown: (ref, cookie, call) => order(() => send('disown', [ref, cookie], call)),
+    get: read('get'),
+    list: read('list'),
+    inventory: read('inventory'),
+    create: step('create', 2),
+    stop: step('stop', 2),
+    start: step('start', 2),
+    restart: step('restart', 3),
+    destroy: step('destroy', 3),
+    disown: step('disown', 2),
     writer: {
-      read: (key) => ask('writer.read', key),
-      write: async (key, text) => void (await ask('writer.write', key, text)),
+      read: (key) => send('writer.read', [key]),
+      write: async (key, text) => void (await send('writer.write', [key, text])),
     },
     volumes: {
-      get: (ref) => orUnknown(() => ask('volumes.get', ref)),
-      list: () => orUnknown(() => ask('volumes.list')),
-      usage: () => orUnknown(() => ask('volumes.usage')),
-      create: (spec, cookie, call) => order(() => send('volumes.create', [spec, cookie], call)),
-      attach: (ref, machine, cookie, call) =>
-        order(() => send('volumes.attach', [ref, machine, cookie], call)),
-      detach: (ref, machine, cookie, call) =>
-        order(() => send('volumes.detach', [ref, machine, cookie], call)),
-      resize: (ref, sizeGb, cookie, call) => order(() => send('volumes.resize', [ref, sizeGb, cookie], call)),
-      destroy: (ref, cookie, given, call) => order(() => send('volumes.destroy', [ref, cookie, given], call)),
+      get: read('volumes.get'),
+      list: read('volumes.list'),
+      usage: read('volumes.usage'),
+      create: step('volumes.create', 2),
+      attach: step('volumes.attach', 3),
+      detach: step('volumes.detach', 3),
+      resize: step('volumes.resize', 3),
+      destroy: step('volumes.destroy', 3),
     },
     async close() {
-      client.close();
+      closed.abort(new Error('the driver was closed'));
+      await transport.close();
     },
   };
+}
+
+/** @throws {Error} if another program than a simulator has answered */
+function known<T extends object>(answer: T, key: string, expected: readonly string[]): T {
+  const found = (answer as Record<string, unknown>)[key];
+  if (expected.includes(String(found))) return answer;
+  throw new Error(`the simulator answers ${JSON.stringify(found)} as ${key}`);
 }
 
 /**
@@ -94,9 +125,6 @@ export function connectSimulator(
  */
 function toFailure(error: unknown): Step<never> {
   if (error instanceof NotReached) return failed('transient', error.message);
-  if (error instanceof Refused && error.status === refusals.unauthorized)
-    return failed('auth', error.message);
+  if (error instanceof Unauthorized) return failed('auth', error.message);
   throw error;
 }
-
-const order = <T>(call: () => Promise<Step<T>>) => orFailure(call, toFailure);

@@ -1,11 +1,11 @@
-import { Agent } from 'undici';
+import { Agent, type buildConnector } from 'undici';
 
 export interface Sent {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Absolute. */
   url: string;
   headers: Readonly<Record<string, string>>;
-  body: string | undefined;
+  body?: string;
   signal: AbortSignal;
 }
 
@@ -22,24 +22,20 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-const CONNECT_TIMEOUT_MS = 3_000;
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** HTTP or HTTPS. `ca`: PEM of the authorities to trust, instead of Node's. `verify`: whether certificates count. */
+/** HTTP or HTTPS. `connect`: options of Node's connections, such as the authorities to trust. `connections`: null is no limit. */
 export function httpTransport(
-  tls: { ca: string | undefined; verify: boolean },
+  connect: buildConnector.BuildOptions,
   timeoutMs: number,
+  connections: number | null = 16,
 ): Transport {
   const agent = new Agent({
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
-    connections: 16,
+    connections,
     maxResponseSize: MAX_ANSWER_BYTES,
-    connect: {
-      timeout: CONNECT_TIMEOUT_MS,
-      rejectUnauthorized: tls.verify,
-      ...(tls.ca !== undefined && { ca: tls.ca }),
-    },
+    connect,
   });
   return {
     async send({ method, url, headers, body, signal }) {
