@@ -10,6 +10,7 @@ import { type ProtocolContext, protocolChecks } from '../../drivers/exec/checks.
 import { exec, openExec } from '../../drivers/exec/driver.ts';
 import { AnswerLost, type Loss } from '../../drivers/exec/errors.ts';
 import type { ExecConfig } from '../../drivers/exec/options.ts';
+import { aroundCalls } from '../../drivers/kit/around-calls.ts';
 import type { Bench, DriverContext } from '../../drivers/kit/checks/bench.ts';
 import { type CheckResult, type DriverCheck, runCheck } from '../../drivers/kit/checks/check.ts';
 import { driverChecks } from '../../drivers/kit/checks/index.ts';
@@ -335,21 +336,15 @@ class Subject {
 const MOST_TRIES = 3;
 
 /** Repeats a call whose answer was lost, as the core does: a platform that is busy loses some. */
-function repeatsLost<Methods extends object>(of: Methods): Methods {
-  const get = (methods: Methods, name: string | symbol): unknown => {
-    const value: unknown = Reflect.get(methods, name);
-    if (name === 'volumes' && value !== undefined) return repeatsLost(value as object);
-    if (typeof value !== 'function') return value;
-    return async (...args: unknown[]): Promise<unknown> => {
-      for (let left = MOST_TRIES - 1; ; left--)
-        try {
-          return await Reflect.apply(value, methods, args);
-        } catch (error) {
-          if (left === 0) throw error;
-        }
-    };
-  };
-  return new Proxy(of, { get });
+function repeatsLost(driver: PlatformDriver): PlatformDriver {
+  return aroundCalls(driver, async ({ args }, run) => {
+    for (let left = MOST_TRIES - 1; ; left--)
+      try {
+        return await run(args);
+      } catch (error) {
+        if (left === 0) throw error;
+      }
+  });
 }
 
 const isExecConfig = (options: DriverOptions): options is ExecConfig => options.driver === exec.name;

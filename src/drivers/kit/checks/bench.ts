@@ -15,7 +15,7 @@ import type {
   VolumeSpec,
 } from '../../../orchestrator/model/platform-driver.ts';
 import { cleanText } from '../../../orchestrator/model/platform-resource.ts';
-import { withCalls } from './with-calls.ts';
+import { withCalls } from '../around-calls.ts';
 
 /** The platform and the access that checks need. A check that needs an absent option is reported as untried. */
 export interface DriverContext {
