@@ -5,7 +5,6 @@ import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { usualEnvironment } from '../kit/environment.ts';
-import { about } from './about.ts';
 import type { Channel, Greeter } from './channel.ts';
 import type { Connected } from './diagnose.ts';
 import { messageOf } from './errors.ts';
@@ -14,7 +13,18 @@ import { type ExecConfig, execConfigSchema, execOfferSchema } from './options.ts
 /** A driver in any language: a program that Berth talks to over pipes, or a server over HTTP. */
 export const exec: DriverDefinition<ExecConfig> = {
   name: 'exec',
-  about,
+  about: {
+    provedOn: 'programs in Python, JavaScript and sh, with and without each capability',
+    provedBy: [
+      'src/drivers/exec/driver.test.ts',
+      'src/drivers/exec/templates.test.ts',
+      'test/process/driver-test.openssh.long.test.ts',
+    ],
+    traps: [
+      'A program that starts with fewer capabilities than before is not used until Berth is restarted.',
+    ],
+    guide: 'how-to/driver-in-any-language.md',
+  },
   configSchema: execConfigSchema,
   offerSchema: execOfferSchema,
   variableKeys: ['environment'],

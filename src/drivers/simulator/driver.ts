@@ -9,7 +9,6 @@ import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts'
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { Fatal, InUse } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
-import { about } from './about.ts';
 import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
 import type { Simulator } from './platform/simulator.ts';
 import {
@@ -26,7 +25,15 @@ import {
  */
 export const simulator: DriverDefinition<SimulatorConfig> = {
   name: 'simulator',
-  about,
+  about: {
+    provedOn: 'this version of Berth: it has no other platform behind it',
+    provedBy: ['src/drivers/simulator/driver.test.ts', 'src/drivers/simulator/platform/platform.test.ts'],
+    traps: [
+      'Its machines are SSH servers with a small disk and some twenty-five commands: it is for trials and tests.',
+      'A machine starts again only on its own host, even if only others have room.',
+    ],
+    guide: 'simulator.md',
+  },
   placesOnHosts: true,
   async manifests() {
     const { manifestOf } = await import('./platform/rules.ts');

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { about } from '../../../src/drivers/incus/about.ts';
 import { incus } from '../../../src/drivers/incus/driver.ts';
 import { type IncusConfig, incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
@@ -47,7 +46,7 @@ async function removeReleased(ref: string): Promise<string[]> {
 
 it('runs on the version that docs/drivers.md names', async () => {
   const { server_version: version } = (await cluster.api.server()).environment;
-  expect(about.provedOn).toContain(`Incus ${version}, `);
+  expect(incus.about.provedOn).toContain(`Incus ${version}, `);
 });
 
 describeDriver('a cluster of Incus', {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
-import { about } from '../../../src/drivers/libvirt/about.ts';
+import { libvirt as driver } from '../../../src/drivers/libvirt/driver.ts';
 import { openLibvirt } from '../../../src/drivers/libvirt/open.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
@@ -55,7 +55,7 @@ async function removeReleased(driver: PlatformDriver, ref: string): Promise<stri
 it('runs on the versions that docs/drivers.md names', () => {
   const [, libvirt] = /daemon: (\S+)/.exec(host.virsh('version', '--daemon')) ?? [];
   const [, qemu] = /hypervisor: QEMU (\d+\.\d+)/.exec(host.virsh('version')) ?? [];
-  expect(about.provedOn).toContain(`libvirt ${libvirt} and QEMU ${qemu} `);
+  expect(driver.about.provedOn).toContain(`libvirt ${libvirt} and QEMU ${qemu} `);
 });
 
 describeDriver('a host with libvirt', {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -9,23 +9,6 @@ import { instantly, machineSpec } from '../simulator.fixture.ts';
 import { rootDisk, type SimulatedMachine } from './records.ts';
 import { createSimulator } from './simulator.ts';
 import { SimulatorState } from './state.ts';
-
-it('leaves no data of a deleted disk in any file after ten seconds, without a stop', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
-  const path = join(folder, 'state.db');
-  const clock = new VirtualClock();
-  const state = new SimulatorState(path, clock);
-  const secret = 'what-nobody-may-find';
-  const isIn = (file: string): boolean => readFileSync(file).includes(secret);
-  const file = { mode: 0o644, user: 'root', group: 'root' };
-  state.writeFile('disk', '/srv/a', { ...file, content: secret.repeat(1_000) });
-  expect(isIn(`${path}-wal`)).toBe(true);
-  state.deleteDisk('disk');
-  await clock.advance(10_000);
-  expect([isIn(path), statSync(`${path}-wal`).size]).toEqual([false, 0]);
-  state.close();
-  rmSync(folder, { recursive: true });
-});
 
 const hostKey = generateHostKey();
 

@@ -3,7 +3,7 @@ import type { WriterMarks } from '../../../orchestrator/model/platform-driver.ts
 import type { Stored } from '../../../platform-model/platform.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Storage } from '../../../platform-model/rules.ts';
-import type { Clock, Timer } from '../../../ports/clock.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import type { StoredFile } from '../guest/guest.ts';
 import { rootDisk, type SimulatedMachine, volumeDisk } from './records.ts';
 import { takeStateLock } from './state-file.ts';
@@ -13,9 +13,6 @@ interface WriterRecord {
   key: string;
   text: string;
 }
-
-/** Time after a machine's end until its data is removed from the journal. */
-const TRUNCATE_AFTER_MS = 10_000;
 
 const schema = `
   CREATE TABLE IF NOT EXISTS records (kind TEXT, id TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
@@ -31,8 +28,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   readonly #db: Database.Database;
   readonly #unlock: () => void;
   readonly #clock: Clock;
-  #truncation: Timer | undefined;
-  #isClosed = false;
   readonly units: UnitHistory;
   readonly writer: WriterMarks = {
     read: async (key) => [this.#all<WriterRecord>('writer').find((one) => one.key === key)?.text ?? ''],
@@ -54,8 +49,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
       throw error;
     }
     this.units = new UnitHistory(this.#db);
-    // An earlier process may have been killed before it did this.
-    this.#truncateJournal();
   }
 
   /** The state that an earlier process left. Deletes files that a guest wrote while its machine was being removed. */
@@ -104,30 +97,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
         .run(kind, id, JSON.stringify(record));
   }
 
-  /**
-   * The write-ahead log still contains deleted pages. It is truncated some seconds later, so that no file keeps a
-   * machine's data. If another program is reading the file, the truncation is retried.
-   */
-  #planTruncation(): void {
-    if (this.#isClosed) return;
-    this.#truncation ??= this.#clock.setTimer(TRUNCATE_AFTER_MS, () => {
-      this.#truncation = undefined;
-      if (!this.#truncateJournal()) this.#planTruncation();
-    });
-  }
-
-  #truncateJournal(): boolean {
-    const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }));
-    try {
-      this.#db.pragma('busy_timeout = 0');
-      return this.#db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0;
-    } catch {
-      return false;
-    } finally {
-      this.#db.pragma(`busy_timeout = ${timeout}`);
-    }
-  }
-
   readFile(disk: string, path: string): StoredFile | undefined {
     const row = this.#db.prepare('SELECT body FROM files WHERE disk = ? AND path = ?').get(disk, path);
     return row === undefined ? undefined : parseBody(row);
@@ -168,7 +137,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
 
   deleteDisk(disk: string): void {
     this.#db.prepare('DELETE FROM files WHERE disk = ?').run(disk);
-    this.#planTruncation();
   }
 
   image(): Buffer {
@@ -176,8 +144,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   }
 
   close(): void {
-    this.#truncation?.cancel();
-    this.#isClosed = true;
     this.#db.close();
     this.#unlock();
   }
@@ -189,8 +155,6 @@ function openDatabase(file: string | Buffer): Database.Database {
     db.pragma('journal_mode = WAL');
     // In WAL mode with NORMAL, only checkpoints wait for the disk; commits do not.
     db.pragma('synchronous = NORMAL');
-    // Overwrites the disk content of destroyed machines.
-    db.pragma('secure_delete = ON');
     db.exec(schema);
     return db;
   } catch (error) {
