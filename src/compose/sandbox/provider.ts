@@ -8,7 +8,6 @@ import { Draws } from '../../drivers/simulator/options.ts';
 import { digestSecret } from '../../keys/api-key.ts';
 import { type ProviderProfile, providerProfileSchema } from '../../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
-import { TOKEN_TTL_MS } from '../../orchestrator/accounts/issue-token.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
@@ -34,8 +33,7 @@ import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
 import type { createGuests as CreateGuests } from './guests.ts';
-import { LiveCatalog, type MovedPrices } from './live-catalog.ts';
-import type { TokenTtlsMs } from './operate-provider.ts';
+import { LiveCatalog } from './live-catalog.ts';
 import { RestartRandom } from './restart-random.ts';
 import { WakeUps } from './wake-ups.ts';
 
@@ -64,8 +62,6 @@ interface SavedProvider {
   database: Buffer;
   platform: Stored<SandboxMachine>;
   random: RandomState;
-  prices: MovedPrices;
-  tokenTtlsMs: TokenTtlsMs;
   /** The disks of machines that have SSH servers. */
   disks?: Buffer | undefined;
 }
@@ -143,8 +139,6 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
         database,
         platform: structuredClone(platform),
         random: current.deps.random.state(),
-        prices: catalog.moved,
-        tokenTtlsMs: new Map(current.tokenTtlsMs),
         disks: current.guests?.image(),
       };
     },
@@ -181,8 +175,6 @@ function opener(
   };
   return (saved?: SavedProvider) => {
     changes++;
-    if (saved !== undefined) sold.moved = saved.prices;
-    const tokenTtlsMs: TokenTtlsMs = new Map(saved?.tokenTtlsMs);
     const time = revocable(clock);
     const random = new RestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
@@ -229,7 +221,6 @@ function opener(
           return isPassword(password, stored).finally(release);
         },
         environmentKey: undefined,
-        tokenTtlMs: (accountId) => tokenTtlsMs.get(accountId) ?? tokenTtlsMs.get(undefined) ?? TOKEN_TTL_MS,
         log,
         failpoint: () => undefined,
         reload: () => sold.reload(),
@@ -247,12 +238,11 @@ function opener(
         name,
         config,
         sold,
-        tokenTtlsMs,
         hold: () => clock.hold(),
       });
     };
     return {
-      ...{ deps, platform, probe, opened, time, guests, wakeUps, tokenTtlsMs },
+      ...{ deps, platform, probe, opened, time, guests, wakeUps },
       changes: () => changes,
       isEmpty: () => platform.machines.all().length === 0 && platform.volumes.all().length === 0,
       wake,
