@@ -3,7 +3,7 @@ import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { SandboxClock } from '../../sandbox/clock.ts';
 import { MARKETPLACE } from '../../sandbox/options.ts';
-import type { SandboxAccount } from '../../sandbox/sandbox.ts';
+import type { SandboxAccount } from '../../sandbox/parts.ts';
 import type { SandboxKeys } from './control.ts';
 import type { StartedMarketplace } from './marketplace.ts';
 import type { StartedProvider } from './provider.ts';

@@ -1,14 +1,12 @@
 import { ApiError } from '../../contract/errors.ts';
 import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
-import type { Log } from '../../ports/log.ts';
 import { CONTROL } from '../../sandbox/control/client.ts';
-import type { ControlDeps } from '../../sandbox/control/deps.ts';
-import type { Journal } from '../../sandbox/journal/journal.ts';
+import type { ControlDeps } from '../../sandbox/control/route.ts';
 import { MARKETPLACE, toProviderName } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
-import { ORIGIN, type Sandbox } from '../../sandbox/sandbox.ts';
+import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { ScenarioTarget } from '../../sandbox/state/run-scenario.ts';
-import type { Part, Snapshots } from '../../sandbox/state/snapshots.ts';
+import type { Part } from '../../sandbox/state/snapshots.ts';
 
 /** A key, its account, and its provider or `marketplace`. */
 interface KeyOfAccount {
@@ -77,45 +75,20 @@ export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
 /** A server and its operator API, by the name of the provider or `marketplace`. */
 type Served = (name: string) => { app: Server; operator: Server } | undefined;
 
-interface ControlParts {
-  key: string;
-  sandbox: Pick<
-    Sandbox,
-    'seed' | 'clock' | 'providers' | 'mails' | 'faults' | 'transitions' | 'account' | 'defaultAccount'
-  >;
-  /** The certificate of the CA, if the sandbox is served over TLS. */
-  ca(): Promise<string | undefined>;
-  /** Where the control API answers. */
-  controlOrigin(): string;
-  sandboxes: ControlDeps['sandboxes'];
+interface ControlParts extends Omit<ControlDeps, 'scenarios' | 'operate'> {
   capacity: ScenarioTarget['capacity'];
   keys: SandboxKeys;
-  journal: Journal;
-  snapshots: Snapshots;
   served: Served;
   /** Called before a request that has consequences. */
   changed(): void;
-  log: Log;
 }
 
 /** Creates the control API. It is loaded and assembled on the first request. */
-export function createControl({
-  key,
-  sandbox,
-  ca,
-  controlOrigin,
-  sandboxes,
-  capacity,
-  keys,
-  journal,
-  snapshots,
-  served,
-  changed,
-  log,
-}: ControlParts) {
-  const { clock } = sandbox;
+export function createControl({ capacity, served, changed, ...deps }: ControlParts) {
+  const { sandbox, keys } = deps;
+  const { clock, providers } = sandbox;
   const scenarios = { capacity, ...scenarioTarget(sandbox, keys, served) };
-  const servers = [...sandbox.providers.keys(), ...(served(MARKETPLACE) === undefined ? [] : [MARKETPLACE])];
+  const servers = [...providers.keys(), ...(served(MARKETPLACE) === undefined ? [] : [MARKETPLACE])];
   async function operate(server: string, path: string, request: Request): Promise<Response> {
     const name = toProviderName(server);
     const operator = served(name)?.operator;
@@ -129,19 +102,7 @@ export function createControl({
   }
   const load = async () => {
     const { createControlApp } = await import('../../sandbox/control/app.ts');
-    return createControlApp({
-      key,
-      sandbox,
-      ca,
-      controlOrigin,
-      sandboxes,
-      keys: () => keys.all(),
-      journal,
-      snapshots,
-      scenarios,
-      operate,
-      log,
-    });
+    return createControlApp({ ...deps, scenarios, operate });
   };
   let app: ReturnType<typeof load> | undefined;
   return async (request: Request): Promise<Response> => {

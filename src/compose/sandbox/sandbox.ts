@@ -49,15 +49,9 @@ export type { JournalEntry } from '../../sandbox/journal/entry.ts';
 export type { JournalFilter } from '../../sandbox/journal/filter.ts';
 export type { MarketplaceOperator, ProviderOperator } from '../../sandbox/operate/client.ts';
 export type { MarketplaceSettings, SandboxOptions, Timing } from '../../sandbox/options.ts';
+export type { SandboxAccount, SandboxMail, SandboxUser } from '../../sandbox/parts.ts';
 export type { SandboxProvider } from '../../sandbox/provider.ts';
-export type {
-  ListenOptions,
-  Sandbox,
-  SandboxAccount,
-  SandboxListener,
-  SandboxMail,
-  SandboxUser,
-} from '../../sandbox/sandbox.ts';
+export type { ListenOptions, Sandbox, SandboxListener } from '../../sandbox/sandbox.ts';
 export type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 export type { TransitionSetting } from '../../sandbox/transitions/transitions.ts';
 export type { AcceptedFailure, Baseline } from '../../sandbox/verdict/baseline.ts';

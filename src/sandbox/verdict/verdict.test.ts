@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startBench } from '../faults/bench.fixture.ts';
-import type { Sandbox, SandboxAccount } from '../sandbox.ts';
+import type { SandboxAccount } from '../parts.ts';
+import type { Sandbox } from '../sandbox.ts';
 import type { Baseline } from './baseline.ts';
 import { runClient } from './clients.fixture.ts';
 import { toVerdictHtml } from './html.ts';
