@@ -123,9 +123,6 @@ function kindOf(fault: (typeof faultNames)[number]) {
 function show(transitions: ControlDeps['sandbox']['transitions']) {
   return {
     settings: [...transitions.settings],
-    held: transitions.held().map(({ provider, phase, pollsLeft, instance, volume }) => ({
-      ...{ provider, phase, instance, volume },
-      polls_left: pollsLeft,
-    })),
+    held: transitions.held().map(({ pollsLeft, ...held }) => ({ ...held, polls_left: pollsLeft })),
   };
 }

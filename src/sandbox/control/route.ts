@@ -87,7 +87,12 @@ export function route<
     content: { ...jsonContent(input, row.example), ...row.otherContent },
   };
   const described = createRoute({
-    ...{ tags: [tag], security: bearer, method, path: path as string, operationId: id, summary },
+    tags: [tag],
+    security: bearer,
+    method,
+    path: path as string,
+    operationId: id,
+    summary,
     ...(description !== undefined && { description }),
     request: {
       ...(params.length > 0 && { params: z.object(Object.fromEntries(params)) }),

@@ -106,8 +106,18 @@ const platformMethods: readonly string[] = [
 ];
 
 function noSuchFault(name: unknown): string {
-  const nearest = typeof name === 'string' && mostLike(name.slice(0, 100), faultNames);
+  const nearest = typeof name === 'string' ? faultsLike(name.slice(0, 100)) : undefined;
   return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
+}
+
+/** The faults that have all words of the text in their name or description, or the one with the most similar name. */
+function faultsLike(text: string): string | undefined {
+  const words = text.toLowerCase().split(/[^a-z0-9]+/);
+  const found = faultNames.filter((name) => {
+    const about = `${name} ${faultCatalog[name].does}`.toLowerCase();
+    return words.every((word) => about.includes(word));
+  });
+  return found.slice(0, 3).join(', ') || mostLike(text, faultNames);
 }
 
 export interface Occasion {

@@ -162,11 +162,9 @@ describe('the options of a fault', () => {
     await expect(sandbox.faults.arm('latency', { ms: -1 })).rejects.toThrow(/ms/);
   });
 
-  it('is refused for a route that no server has, with the nearest ones', async () => {
+  it('is refused for a route that no server has, with the nearest one', async () => {
     const arm = (route: string) => sandbox.faults.arm('http-500', { route });
-    await expect(arm('GET /instance/{id}')).rejects.toThrow(
-      /the nearest are .*GET \/instances\/\{instanceId\}/,
-    );
+    await expect(arm('GET /instance/{id}')).rejects.toThrow('the nearest is GET /instances/{id}');
     await arm('* /volumes');
   });
 });
