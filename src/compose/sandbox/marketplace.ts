@@ -19,7 +19,7 @@ import { SOLE_LEASE_MS } from '../../work/lease-time.ts';
 import { startMarketplace } from '../marketplace/marketplace.ts';
 import { loadGpuTypes } from '../marketplace/providers.ts';
 import type { StartedProvider } from './provider.ts';
-import { RestartRandom } from './restart-random.ts';
+import { createRestartRandom } from './restart-random.ts';
 
 const CREDIT_USD = 10_000;
 /** A responding provider is polled, and the poll is written, within this time. */
@@ -144,7 +144,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
 function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
   const { settings, clock, seed, log } = parts;
   const time = revocable(clock);
-  const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
+  const random = createRestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
   const deps = { store: watched(opened, clock, polls, parts.changed), clock: time.clock, random };

@@ -34,7 +34,7 @@ import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
 import type { createGuests as CreateGuests } from './guests.ts';
 import { LiveCatalog } from './live-catalog.ts';
-import { RestartRandom } from './restart-random.ts';
+import { createRestartRandom } from './restart-random.ts';
 import { WakeUps } from './wake-ups.ts';
 
 export interface ProviderParts {
@@ -176,7 +176,7 @@ function opener(
   return (saved?: SavedProvider) => {
     changes++;
     const time = revocable(clock);
-    const random = new RestartRandom(seed, saved?.random);
+    const random = createRestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
     const guests = createGuests?.({
       sandboxClock: clock,

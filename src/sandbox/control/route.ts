@@ -30,7 +30,7 @@ export interface ControlDeps {
     /** Returns its faults that had to strike and did not. @throws {ApiError} if there is none of that id */
     end(id: string): Promise<ArmedView[]>;
   };
-  keys: { all(): readonly { account: string; provider: string }[] };
+  accounts: { keys(): readonly { account: string; provider: string }[] };
   journal: Journal;
   snapshots: Snapshots;
   scenarios: ScenarioTarget;

@@ -90,12 +90,12 @@ type Dump = z.infer<typeof dumpSchema>;
 type Rows = Record<string, unknown>[];
 
 /** Returns the current state. No time passes. */
-async function dump({ sandbox, scenarios, keys }: ControlDeps): Promise<Dump> {
+async function dump({ sandbox, scenarios, accounts }: ControlDeps): Promise<Dump> {
   const providers: Dump['providers'] = {};
   for (const { name, platform } of sandbox.providers.values()) {
     const { machines, volumes } = platform;
     const instances: Rows = [];
-    for (const { account, provider } of keys.all()) {
+    for (const { account, provider } of accounts.keys()) {
       if (provider !== name) continue;
       const { body } = await scenarios.send({ provider, account, method: 'GET', path: '/v1/instances' });
       const own = (body as { instances: Rows }).instances;
