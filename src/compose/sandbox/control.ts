@@ -1,21 +1,12 @@
 import { ApiError } from '../../contract/errors.ts';
-import type { Authentication } from '../../operator-kit/http/router.ts';
 import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
-import { CONTROL, serverPath } from '../../sandbox/control/client.ts';
+import { CONTROL } from '../../sandbox/control/client.ts';
 import type { ControlDeps } from '../../sandbox/control/route.ts';
 import { MARKETPLACE, toProviderName } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { ScenarioTarget } from '../../sandbox/state/run-scenario.ts';
 import type { Accounts } from './accounts.ts';
-
-/** The operator of every server of a sandbox: the control API has checked its key. */
-export const controlOperator: Authentication = {
-  authenticate: async () => ({ id: 'control', name: 'sandbox' }),
-};
-
-/** Where clients reach the operator API of a server of this name. */
-export const operatorUrl = (name: string): string => `${CONTROL}${serverPath(name)}/operator/v1`;
 
 /** A server and its operator API, by the name of the provider or `marketplace`. */
 type Served = (name: string) => { app: Server; operator: Server } | undefined;

@@ -4,7 +4,7 @@ import { MARKETPLACE } from '../../sandbox/options.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import type { Marketplace } from '../marketplace/marketplace.ts';
 import { operatorDepsOf } from '../marketplace/operator-deps.ts';
-import { controlOperator, operatorUrl } from './control.ts';
+import { controlOperator, operatorUrl } from './control-operator.ts';
 
 /** Creates the operator API of the marketplace: that of production, and its commands. */
 export function operateMarketplace({ operatorParts, providers }: Marketplace): Server {

@@ -7,7 +7,7 @@ import { ok } from '../../ports/diagnosis.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import { operatorDepsOf } from '../orchestrator/operator-deps.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
-import { controlOperator, operatorUrl } from './control.ts';
+import { controlOperator, operatorUrl } from './control-operator.ts';
 import type { LiveCatalog } from './live-catalog.ts';
 
 interface Parts {
