@@ -23,7 +23,7 @@ interface ControlParts extends Omit<ControlDeps, 'scenarios' | 'operate'> {
 export function createControl({ capacity = 'unlimited', served, changed, ...deps }: ControlParts) {
   const { sandbox, accounts } = deps;
   const { clock, providers } = sandbox;
-  const scenarios = { capacity, ...scenarioTarget(sandbox, accounts, served) };
+  const scenarios = { sandbox, capacity, send: sender(sandbox, accounts, served) };
   const servers = [...providers.keys(), ...(served(MARKETPLACE) === undefined ? [] : [MARKETPLACE])];
   async function operate(server: string, path: string, request: Request): Promise<Response> {
     const name = toProviderName(server);
@@ -54,29 +54,21 @@ export function isControl({ url }: Request): boolean {
   return CONTROL_PATH.test(new URL(url).pathname);
 }
 
-/** The target of scenarios. Requests go directly to the servers. */
-function scenarioTarget(
-  { clock, providers, faults, transitions }: ControlParts['sandbox'],
+/** Sends a step of a scenario directly to the server. */
+function sender(
+  { clock }: ControlParts['sandbox'],
   accounts: Accounts,
   served: Served,
-): Omit<ScenarioTarget, 'capacity'> {
-  return {
-    providers: [...providers.keys()],
-    now: () => clock.now(),
-    arm: async ({ fault, ...options }) => void (await faults.arm(fault, options)),
-    setTransitions: (setting) => transitions.set(setting),
-    advance: (ms) => clock.advance(ms),
-    advanceUntilIdle: async () => void (await clock.advanceUntilIdle()),
-    async send({ provider, account = DEFAULT_ACCOUNT, method, path, body }) {
-      const server = served(provider);
-      if (server === undefined) throw new Error(`There is no ${provider} in this sandbox.`);
-      const headers = new Headers({ Authorization: `Bearer ${await accounts.keyOf(account, provider)}` });
-      if (body !== undefined) headers.set('Content-Type', 'application/json');
-      const api = path.startsWith('/operator/') ? server.operator : server.app;
-      const request = new Request(`${ORIGIN}${path}`, { method, headers, body: JSON.stringify(body) });
-      const response = await clock.during(Promise.resolve(api.fetch(request)));
-      const text = await response.text();
-      return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
-    },
+): ScenarioTarget['send'] {
+  return async ({ provider, account = DEFAULT_ACCOUNT, method, path, body }) => {
+    const server = served(provider);
+    if (server === undefined) throw new Error(`There is no ${provider} in this sandbox.`);
+    const headers = new Headers({ Authorization: `Bearer ${await accounts.keyOf(account, provider)}` });
+    if (body !== undefined) headers.set('Content-Type', 'application/json');
+    const api = path.startsWith('/operator/') ? server.operator : server.app;
+    const request = new Request(`${ORIGIN}${path}`, { method, headers, body: JSON.stringify(body) });
+    const response = await clock.during(Promise.resolve(api.fetch(request)));
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
   };
 }

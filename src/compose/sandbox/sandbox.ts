@@ -54,10 +54,14 @@ export type { SandboxProvider } from '../../sandbox/provider.ts';
 export type { ListenOptions, Sandbox, SandboxListener } from '../../sandbox/sandbox.ts';
 export type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 export type { TransitionSetting } from '../../sandbox/transitions/transitions.ts';
-export type { AcceptedFailure, Baseline } from '../../sandbox/verdict/baseline.ts';
-export { toVerdictHtml } from '../../sandbox/verdict/html.ts';
 export { toVerdictJunit } from '../../sandbox/verdict/junit.ts';
-export type { RuleResult, Verdict, VerdictOptions } from '../../sandbox/verdict/verdict.ts';
+export type {
+  AcceptedFailure,
+  Baseline,
+  RuleResult,
+  Verdict,
+  VerdictOptions,
+} from '../../sandbox/verdict/verdict.ts';
 
 const silent: Log = {
   debug: () => undefined,

@@ -1,8 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
-import { baselineSchema } from '../verdict/baseline.ts';
-import { judge, type VerdictOptions, verdictSchema } from '../verdict/verdict.ts';
+import { baselineSchema, judge, type VerdictOptions, verdictSchema } from '../verdict/verdict.ts';
 import { type ControlDeps, route } from './route.ts';
 import { assertionResultsSchema, assertionsSchema, journalSchema } from './schemas.ts';
 
