@@ -52,36 +52,25 @@ interface SavedMarketplace {
   hasStarted: boolean;
 }
 
-export interface StartedMarketplace extends Part<SavedMarketplace> {
-  app: Server;
-  /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
-  operator: Server;
-  readonly store: Store;
-  mails: readonly SandboxMail[];
-  addUser(name: string): Promise<SandboxUser>;
-  /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
-  skipped(from: number, to: number, seenUntil: number): Promise<void>;
-  /** Runs a round of each job for what is due now. Nothing changed since `changedAt`, so a poll now would confirm later ones. */
-  runRounds(changedAt: number): Promise<void>;
-  close(): Promise<void>;
-}
+export type StartedMarketplace = Awaited<ReturnType<typeof startSandboxMarketplace>>;
 
 /**
  * Creates the marketplace on top of the providers of a sandbox. It starts with the first request: until then it has no work.
  */
-export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<StartedMarketplace> {
+export async function startSandboxMarketplace(parts: MarketplaceParts) {
   const { settings, clock, origin } = parts;
   const keys = await keysOf(parts);
   const mails: SandboxMail[] = [];
   let current = open(parts, keys, mails);
   return {
-    app: { fetch: async (request) => (await current.wake()).app.fetch(request) },
-    operator: { fetch: async (request) => (await current.operate()).fetch(request) },
-    get store() {
+    app: { fetch: async (request: Request) => (await current.wake()).app.fetch(request) },
+    /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
+    operator: { fetch: async (request: Request) => (await current.operate()).fetch(request) },
+    get store(): Store {
       return current.deps.store;
     },
-    mails,
-    async addUser(name) {
+    mails: mails as readonly SandboxMail[],
+    async addUser(name: string): Promise<SandboxUser> {
       const { deps } = current;
       const email = `${name}@sandbox.test`;
       const { id: userId } = await addUser(deps, { email, mayMakeKeys: true });
@@ -93,10 +82,14 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
         get baseUrl() {
           return `${origin()}/api`;
         },
-        ...{ apiKey, email, userId, teamId },
+        apiKey,
+        email,
+        userId,
+        teamId,
       };
     },
-    async skipped(from, to, seenUntil) {
+    /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
+    async skipped(from: number, to: number, seenUntil: number): Promise<void> {
       const started = await current.started();
       if (started === undefined) return;
       const confirmed = current.polls.since(from - POLLED_WITHIN_MS);
@@ -106,7 +99,8 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
         to - from,
       );
     },
-    async runRounds(changedAt) {
+    /** Runs a round of each job for what is due now. Nothing changed since `changedAt`, so a poll now would confirm later ones. */
+    async runRounds(changedAt: number): Promise<void> {
       const started = await current.started();
       if (started === undefined) return;
       const now = clock.now();
@@ -137,7 +131,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
       await (await current.started())?.close();
       await current.opened.close();
     },
-  };
+  } satisfies Part<SavedMarketplace> & Record<string, unknown>;
 }
 
 /** Opens a saved marketplace, or a new one. */
@@ -205,7 +199,7 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
 function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {
   const { volume_gb: volumeGb, ...limits } = given;
   const { teamLimits } = defaultOptions.spending;
-  return { ...teamLimits, ...limits, ...(volumeGb !== undefined && { volumeGb }) };
+  return { ...teamLimits, ...limits, volumeGb: volumeGb === undefined ? teamLimits.volumeGb : volumeGb };
 }
 
 /** Keys by the names of the providers. */

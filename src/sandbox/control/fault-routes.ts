@@ -55,7 +55,7 @@ export const faultRoutes = [
     summary: 'Strikes of faults',
     reply: ['The newest 10,000, oldest first.', strikesSchema],
     run: ({ sandbox }) => ({
-      strikes: sandbox.faults.events.map(({ at, number: _number, ...strike }) => ({
+      strikes: sandbox.faults.events.map(({ at, ...strike }) => ({
         at: new Date(at).toISOString(),
         ...strike,
       })),
