@@ -4,7 +4,6 @@ import {
   askVerdict,
   findingText,
   removableOf,
-  resultWords,
   summaryOf,
   type Verdict,
   type VerdictRequest,
@@ -28,7 +27,6 @@ export function verdictCommand(): Command {
     .option('--account <name>', 'judge only the requests of this account; default: all')
     .option('--baseline <file>', 'a file of accepted failures, in JSON')
     .option('--junit <file>', 'write the verdict as JUnit XML')
-    .option('--html <file>', 'write the verdict as a page')
     .action(async ({ controlKeyFile, output, ...request }: Flags) => {
       const verdict = await askVerdict({ ...request, key: readKey(controlKeyFile) });
       if (isData({ output })) printData({ output }, verdict);
@@ -58,7 +56,7 @@ function readText(file: string): string {
 
 function print(verdict: Verdict): void {
   const rows = verdict.rules.flatMap(({ rule, result, findings, not_tested: why }) => {
-    if (findings.length === 0) return [[resultWords[result], rule, why ?? '']];
+    if (findings.length === 0) return [[result === 'not_tested' ? 'not tested' : result, rule, why ?? '']];
     return findings.map((finding) => {
       const { accepted } = finding;
       const text = findingText(finding);

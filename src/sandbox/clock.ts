@@ -65,7 +65,6 @@ export class SandboxClock implements Clock {
   /** Real time at which `#now` was correct. Undefined if time does not pass by itself. */
   #runsSince: number | undefined;
   #alarm: NodeJS.Timeout | undefined;
-  #isFrozen = false;
   #activity = 0;
   #holds = 0;
   readonly #queue = new DueQueue<() => void>();
@@ -118,32 +117,30 @@ export class SandboxClock implements Clock {
   }
 
   get isFrozen(): boolean {
-    return this.#isFrozen;
+    return this.#thawed !== undefined;
   }
 
   /** Stops time until {@link resume}, for requests too. It can still be advanced. */
   freeze(): void {
     this.#now = this.now();
     this.#runsSince = undefined;
-    this.#isFrozen = true;
     this.#thawed ??= Promise.withResolvers();
     clearTimeout(this.#alarm);
   }
 
   resume(): void {
-    this.#isFrozen = false;
     this.#thawed?.resolve();
     this.#thawed = undefined;
     if (this.kind === 'real') this.#runsSince = performance.now();
     this.#setAlarm();
   }
 
-  /** Stops virtual time until the returned function is called, for work without a timer. */
-  hold(): () => void {
+  /** Stops virtual time while `work` runs: it has no timer. */
+  async held<T>(work: () => Promise<T>): Promise<T> {
     this.#holds++;
-    return () => {
+    return work().finally(() => {
       this.#holds--;
-    };
+    });
   }
 
   /** Counts as activity while `work` runs and right after it, so that time waits for its consequences. */
@@ -230,13 +227,13 @@ export class SandboxClock implements Clock {
     if (this.kind === 'real') return ended;
     await this.settle();
     const broken = this.#broken;
-    for (let isHeld = true; isHeld && !isOver; isHeld = this.#isFrozen) {
+    for (let isHeld = true; isHeld && !isOver; isHeld = this.isFrozen) {
       if (this.#thawed !== undefined) await Promise.race([this.#thawed.promise, over]);
       if (isOver) break;
       await this.#inTurn(async () => {
         const latest = this.now() + LONGEST_REQUEST_MS;
         await this.settle();
-        while (!isOver && !this.#isFrozen && this.#broken === broken && (await this.#fireNext(latest)));
+        while (!isOver && !this.isFrozen && this.#broken === broken && (await this.#fireNext(latest)));
       });
     }
     return ended;
@@ -380,32 +377,19 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Wraps the clock for one server. `revoke` cancels the server's timers, and makes new ones do nothing. */
+/** Wraps the clock for one server. After `revoke`, the server's timers do nothing. */
 export function revocable(clock: Clock): { clock: Clock; revoke(): void } {
-  const timers = new Set<Timer>();
   let isRevoked = false;
   return {
     clock: {
       now: () => clock.now(),
-      setTimer(delayMs, callback) {
-        if (isRevoked) return { cancel: () => undefined };
-        const timer = clock.setTimer(delayMs, () => {
-          timers.delete(timer);
-          callback();
-        });
-        timers.add(timer);
-        return {
-          cancel: () => {
-            timers.delete(timer);
-            timer.cancel();
-          },
-        };
-      },
+      setTimer: (delayMs, callback) =>
+        clock.setTimer(delayMs, () => {
+          if (!isRevoked) callback();
+        }),
     },
     revoke() {
       isRevoked = true;
-      for (const timer of timers) timer.cancel();
-      timers.clear();
     },
   };
 }

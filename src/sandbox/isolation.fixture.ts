@@ -1,4 +1,5 @@
-import type { Sandbox, SandboxAccount } from './sandbox.ts';
+import type { SandboxAccount } from './parts.ts';
+import type { Sandbox } from './sandbox.ts';
 
 export const SSH_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK test@example.com';

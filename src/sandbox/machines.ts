@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { ProviderProfile } from '../marketplace/providers/profile.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { DriverManifest, Endpoint } from '../orchestrator/model/platform-driver.ts';
-import { createPlatform, type Platform, type Stored } from '../platform-model/platform.ts';
+import type { Platform } from '../platform-model/platform.ts';
 import { isGuestUp, type MachineRecord } from '../platform-model/records.ts';
-import type { Draws, PlatformRules } from '../platform-model/rules.ts';
+import type { PlatformRules } from '../platform-model/rules.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ProbeResult, SshProbe } from '../ports/ssh-probe.ts';
 import type { Timing } from './options.ts';
@@ -16,14 +16,12 @@ export interface SandboxMachine extends MachineRecord {
 
 export type SandboxPlatform = Platform<SandboxMachine>;
 
-interface RuleParts {
-  catalog: Catalog;
-  manifest: DriverManifest;
-  timing: Timing;
-  seed: string;
-}
-
-export function rulesOf({ catalog, manifest, timing, seed }: RuleParts): PlatformRules<SandboxMachine> {
+export function rulesOf(
+  catalog: Catalog,
+  manifest: DriverManifest,
+  timing: Timing,
+  seed: string,
+): PlatformRules<SandboxMachine> {
   // The catalog may be reloaded: each call reads it anew.
   const datacenterOf = (region: string): string => catalog.regions.get(region)?.datacenter ?? region;
   const types = () =>
@@ -44,21 +42,6 @@ export function rulesOf({ catalog, manifest, timing, seed }: RuleParts): Platfor
     }),
     endpoint: endpointOf,
   };
-}
-
-interface PlatformParts {
-  clock: Pick<Clock, 'now'>;
-  rules: PlatformRules<SandboxMachine>;
-  draws: Draws;
-  /** Called after each change of a machine or a volume. */
-  changed(): void;
-  /** Its saved content. Absent if the platform is empty. */
-  stored?: Stored<SandboxMachine> | undefined;
-}
-
-export function createSandboxPlatform({ draws, changed, stored, ...ports }: PlatformParts): SandboxPlatform {
-  const storage = { machine: changed, volume: changed, attachment: changed };
-  return createPlatform({ ...ports, machineDraws: draws, volumeDraws: draws, storage }, stored);
 }
 
 /** Documentation addresses (RFC 5737), which are never assigned. Each machine has one of them, with its own port. */

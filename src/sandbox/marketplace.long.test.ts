@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { createSandbox } from '../compose/sandbox/sandbox.ts';
 import { START_AT } from './options.ts';
-import type { Sandbox, SandboxAccount } from './sandbox.ts';
+import type { SandboxAccount } from './parts.ts';
+import type { Sandbox } from './sandbox.ts';
 
 const SSH_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK test@example.com';

@@ -3,16 +3,14 @@ import { join } from 'node:path';
 import { tryDecodeURIComponent } from 'hono/utils/url';
 import { packageRoot } from '../config/package-root.ts';
 import { invalidRequest } from '../contract/errors.ts';
-import { editDistance } from './options.ts';
+import { mostLike } from './options.ts';
 
-export interface Operation {
+interface Route {
+  /** Its `operationId`. */
   id: string;
   method: string;
   /** Path with its parameters, such as `/v1/instances/{instanceId}`. */
   path: string;
-}
-
-interface Route extends Operation {
   pattern: RegExp;
 }
 
@@ -53,11 +51,11 @@ export function operationOf(
   provider: string,
   method: string,
   path: string,
-): { operation: Operation; resource: string | undefined } | undefined {
+): { operation: string; resource: string | undefined } | undefined {
   const [pathname = ''] = path.split('?');
   const asked = method === 'HEAD' ? 'GET' : method;
-  for (const operation of routesOf(provider)) {
-    const match = operation.method === asked ? operation.pattern.exec(pathname) : null;
+  for (const { id: operation, method, pattern } of routesOf(provider)) {
+    const match = method === asked ? pattern.exec(pathname) : null;
     if (match !== null) return { operation, resource: match[1] && tryDecodeURIComponent(match[1]) };
   }
   return undefined;
@@ -83,29 +81,10 @@ function hasRoute(server: string, pattern: string): boolean {
 /** Refuses a route that none of the servers has, such as one that is misspelt. @throws {ApiError} */
 export function assertRoute(servers: readonly string[], route: string): void {
   if (!route.includes(' ') || servers.some((server) => hasRoute(server, route))) return;
-  const [method = '', path = ''] = route.split(' ');
   const [server = ''] = servers;
-  const base = server === 'marketplace' ? '/api' : '/v1';
-  const nearest = nearestRoutes(server, method, `${base}${withoutBase(path)}`);
-  const shown = nearest.map((one) => `${one.method} ${withoutBase(one.path)}`).join(', ');
-  throw invalidRequest([{ path: 'route', message: `${server} has no ${route}: the nearest are ${shown}` }]);
-}
-
-function nearestRoutes(provider: string, method: string, path: string): Operation[] {
-  const [pathname = ''] = path.split('?');
-  const rated = routesOf(provider).map((route) => ({
-    route,
-    distance: pathDistance(route, pathname) + (route.method === method ? 0 : 1),
-  }));
-  return rated
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, 3)
-    .map(({ route: { id, method, path } }) => ({ id, method, path }));
-}
-
-/** Returns the edit distance between a route and a path. The route's parameters take their values from the path. */
-function pathDistance({ path }: Operation, pathname: string): number {
-  const given = pathname.split('/');
-  const words = path.split('/').map((word, index) => (word.startsWith('{') ? (given[index] ?? word) : word));
-  return editDistance(words.join('/'), pathname);
+  const shown = routesOf(server).map(
+    ({ method, path }) => `${method} ${withoutBase(path).replace(/\{\w+\}/g, '{id}')}`,
+  );
+  const nearest = mostLike(route, shown) ?? shown.join(', ');
+  throw invalidRequest([{ path: 'route', message: `${server} has no ${route}: the nearest is ${nearest}` }]);
 }

@@ -31,6 +31,12 @@ export interface SandboxProvider {
   readonly changes: number;
 }
 
+/** What faults and transitions act on. */
+export type FaultTarget = Pick<SandboxProvider, 'platform' | 'resourceOf' | 'wake' | 'changes'>;
+
+/** Targets by the names of the providers. */
+export type Targets = ReadonlyMap<string, FaultTarget>;
+
 /** An instance or volume, by its id and status in the API. */
 export interface Resource {
   id: string;

@@ -1,51 +1,10 @@
-import type { SandboxClock } from './clock.ts';
 import type { SandboxControl } from './control/client.ts';
-import type { Faults } from './faults/faults.ts';
+import type { SandboxParts } from './parts.ts';
 import type { SandboxProvider } from './provider.ts';
-import type { Transitions } from './transitions/transitions.ts';
 import type { Verdict, VerdictOptions } from './verdict/verdict.ts';
 
-/** A user of the marketplace with a key, and their team, which has credit. */
-export interface SandboxUser {
-  /** Such as `http://sandbox.test/api`. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly email: string;
-  readonly userId: string;
-  readonly teamId: string;
-}
-
-/** A mail that the marketplace sent. */
-export interface SandboxMail {
-  at: number;
-  to: string;
-  subject: string;
-  text: string;
-}
-
-/** A key at every provider of the sandbox. Its resources are invisible to other accounts. */
-export interface SandboxAccount {
-  readonly name: string;
-  /** Access by the names of the providers. */
-  readonly providers: Readonly<Record<string, { baseUrl: string; apiKey: string }>>;
-  /** Absent if there is no marketplace. */
-  readonly marketplace?: SandboxUser;
-}
-
 /** Providers in this process, each the real orchestrator over a simulated platform. `await using` ends it. */
-export interface Sandbox extends AsyncDisposable {
-  readonly seed: string;
-  readonly clock: SandboxClock;
-  /** Providers by name, such as `provider-a`. */
-  readonly providers: ReadonlyMap<string, SandboxProvider>;
-  /** The marketplace's sent mails, oldest first. */
-  readonly mails: readonly SandboxMail[];
-  /** Armed faults: `faults.arm('http-500', { times: 3 })`. */
-  readonly faults: Faults;
-  /** How long transitions take, and how they end. */
-  readonly transitions: Transitions;
-  /** The account that exists from the start. */
-  readonly defaultAccount: SandboxAccount;
+export interface Sandbox extends SandboxParts, AsyncDisposable {
   /** @throws {Error} if there is no provider of that name; `a` stands for `provider-a` */
   provider(name: string): SandboxProvider;
   /**
@@ -57,8 +16,6 @@ export interface Sandbox extends AsyncDisposable {
   readonly control: SandboxControl;
   /** Bearer token of requests to `/control/…`. It is drawn at random, unless `control_key` gives it. */
   readonly controlKey: string;
-  /** Creates a further account, for a test of a client with two keys. The default name is generated. */
-  account(name?: string): Promise<SandboxAccount>;
   /**
    * Serves the sandbox at a port, for clients that take no `fetch`. Base URLs have its address until it is closed.
    * @throws {Fatal} if the address is unavailable, or the sandbox is served already

@@ -30,6 +30,15 @@ it('names the fault that may be meant', async () => {
   await expect(sandbox.faults.arm('http-5000' as 'http-500')).rejects.toThrow(
     'fault: expected a fault, such as http-500; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults',
   );
+  for (const [words, name] of [
+    ['OFFLINE', 'flapping'],
+    ['sold out', 'sold-out'],
+    ['capacity lost', 'capacity-gone'],
+    ['404', 'false-404'],
+  ])
+    await expect(sandbox.faults.arm(words as 'http-500')).rejects.toThrow(
+      new RegExp(`expected a fault, such as .*\\b${name}\\b`),
+    );
   await expect(sandbox.faults.arm('http-500', { rout: '*' } as object)).rejects.toThrow(
     'Unrecognized key: "rout"',
   );

@@ -3,7 +3,6 @@ import type { Config } from '../../config/schema.ts';
 import { ApiError } from '../../contract/errors.ts';
 import { ListStreams } from '../../http/api/list-streams.ts';
 import { Authenticator } from '../../orchestrator/accounts/authenticate.ts';
-import { TOKEN_TTL_MS } from '../../orchestrator/accounts/issue-token.ts';
 import { type CheckPassword, PasswordChecks } from '../../orchestrator/accounts/password-checks.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
 import { FailedLogins } from '../../orchestrator/http/failed-logins.ts';
@@ -26,7 +25,6 @@ type HttpParts = Pick<HttpDeps, 'store' | 'catalog' | 'clock' | 'random' | 'log'
     drivers: Drivers;
     checkPassword?: CheckPassword;
     environmentKey: { digest: Buffer; accountId: string } | undefined;
-    tokenTtlMs?: HttpDeps['tokenTtlMs'];
   };
 
 /** Composes what the routes of the API use. */
@@ -38,7 +36,6 @@ export function composeHttp(
     drivers,
     checkPassword,
     environmentKey,
-    tokenTtlMs = () => TOKEN_TTL_MS,
     clock,
     random,
     log,
@@ -99,7 +96,6 @@ export function composeHttp(
       certificates,
       diskRoom,
     }),
-    tokenTtlMs,
     quotas: {
       instances: quotas.instances,
       volumes: quotas.volumes,

@@ -61,8 +61,6 @@ export interface OrchestratorDeps {
   /** The password check; default: production's. */
   checkPassword?: CheckPassword;
   environmentKey: { digest: Buffer; accountId: string } | undefined;
-  /** How long a new token of an account lives; default: as configured. */
-  tokenTtlMs?: (accountId: string) => number;
   clock: Clock;
   random: Random;
   log: Log;

@@ -24,23 +24,12 @@ interface Parts {
   timing: Timing;
   changed(): void;
   stored: Stored<SandboxMachine> | undefined;
-  /** The disks of the machines, from {@link SandboxGuests.image}. */
+  /** The disks of the machines, from `image`. */
   disks: Buffer | undefined;
 }
 
 /** A platform whose machines have real SSH servers on loopback: the guests of the simulator. */
-export interface SandboxGuests {
-  platform: SandboxPlatform;
-  probe: SshProbe;
-  /** The driver's `carry`, whose answers include the state of the guests. */
-  carry(injected: Carry): Carry;
-  /** Starts the guests of the stored machines. */
-  begin(): Promise<void>;
-  image(): Buffer;
-  close(): Promise<void>;
-}
-
-export function createGuests(parts: Parts): SandboxGuests {
+export function createGuests(parts: Parts) {
   const { sandboxClock, clock, rules: plain, seed, timing, changed, stored } = parts;
   const state = new SimulatorState(':memory:', clock, parts.disks);
   const draws = new Draws(seed);
@@ -66,26 +55,26 @@ export function createGuests(parts: Parts): SandboxGuests {
   const config = simulatorConfigSchema.parse({ boot_ms, stop_ms, start_ms });
   const runtime = new Runtime({ state, clock, draws, config, host: HOST, platform });
   const real = createSshProbe();
-  /** Runs `work` in real time. Virtual time stops meanwhile. */
-  const held = async <T>(work: () => Promise<T>): Promise<T> => {
-    const release = sandboxClock.hold();
-    return work().finally(release);
-  };
+  const held: SandboxClock['held'] = (work) => sandboxClock.held(work);
   return {
     // The cast is safe: only the model's probes read the additional fields of the sandbox's machines.
     platform: platform as unknown as SandboxPlatform,
-    probe: { probe: (...question) => held(() => real.probe(...question)) },
-    carry: (injected) => async (method, ref, call) => {
-      if (method.startsWith('volumes.')) return injected(method, ref, call);
-      const settle = () => held(() => (ref === undefined ? runtime.settleAll() : runtime.settle(ref)));
-      const hasPort = () => ref !== undefined && platform.machines.of(ref)[0]?.sshPort != null;
-      await settle();
-      const had = hasPort();
-      const answer = await injected(method, ref, call);
-      await settle();
-      // Repeats a finished call, so that its answer has the port that the guest has just got.
-      return !had && hasPort() && 'outcome' in answer && answer.outcome === 'done' ? call() : answer;
-    },
+    probe: { probe: (...question) => held(() => real.probe(...question)) } satisfies SshProbe,
+    /** The driver's `carry`, whose answers include the state of the guests. */
+    carry:
+      (injected: Carry): Carry =>
+      async (method, ref, call) => {
+        if (method.startsWith('volumes.')) return injected(method, ref, call);
+        const settle = () => held(() => (ref === undefined ? runtime.settleAll() : runtime.settle(ref)));
+        const hasPort = () => ref !== undefined && platform.machines.of(ref)[0]?.sshPort != null;
+        await settle();
+        const had = hasPort();
+        const answer = await injected(method, ref, call);
+        await settle();
+        // Repeats a finished call, so that its answer has the port that the guest has just got.
+        return !had && hasPort() && 'outcome' in answer && answer.outcome === 'done' ? call() : answer;
+      },
+    /** Starts the guests of the stored machines. */
     begin: () => held(() => runtime.settleAll()),
     image: () => state.image(),
     async close() {

@@ -11,15 +11,15 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import { MARKETPLACE, type MarketplaceSettings } from '../../sandbox/options.ts';
+import type { SandboxMail, SandboxUser } from '../../sandbox/parts.ts';
 import type { Server } from '../../sandbox/provider.ts';
-import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryMarketplaceStore } from '../../store/marketplace/sqlite/store.ts';
 import { SOLE_LEASE_MS } from '../../work/lease-time.ts';
 import { startMarketplace } from '../marketplace/marketplace.ts';
 import { loadGpuTypes } from '../marketplace/providers.ts';
 import type { StartedProvider } from './provider.ts';
-import { RestartRandom } from './restart-random.ts';
+import { createRestartRandom } from './restart-random.ts';
 
 const CREDIT_USD = 10_000;
 /** A responding provider is polled, and the poll is written, within this time. */
@@ -52,36 +52,25 @@ interface SavedMarketplace {
   hasStarted: boolean;
 }
 
-export interface StartedMarketplace extends Part<SavedMarketplace> {
-  app: Server;
-  /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
-  operator: Server;
-  readonly store: Store;
-  mails: readonly SandboxMail[];
-  addUser(name: string): Promise<SandboxUser>;
-  /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
-  skipped(from: number, to: number, seenUntil: number): Promise<void>;
-  /** Runs a round of each job for what is due now. Nothing changed since `changedAt`, so a poll now would confirm later ones. */
-  runRounds(changedAt: number): Promise<void>;
-  close(): Promise<void>;
-}
+export type StartedMarketplace = Awaited<ReturnType<typeof startSandboxMarketplace>>;
 
 /**
  * Creates the marketplace on top of the providers of a sandbox. It starts with the first request: until then it has no work.
  */
-export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<StartedMarketplace> {
+export async function startSandboxMarketplace(parts: MarketplaceParts) {
   const { settings, clock, origin } = parts;
   const keys = await keysOf(parts);
   const mails: SandboxMail[] = [];
   let current = open(parts, keys, mails);
   return {
-    app: { fetch: async (request) => (await current.wake()).app.fetch(request) },
-    operator: { fetch: async (request) => (await current.operate()).fetch(request) },
-    get store() {
+    app: { fetch: async (request: Request) => (await current.wake()).app.fetch(request) },
+    /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
+    operator: { fetch: async (request: Request) => (await current.operate()).fetch(request) },
+    get store(): Store {
       return current.deps.store;
     },
-    mails,
-    async addUser(name) {
+    mails: mails as readonly SandboxMail[],
+    async addUser(name: string): Promise<SandboxUser> {
       const { deps } = current;
       const email = `${name}@sandbox.test`;
       const { id: userId } = await addUser(deps, { email, mayMakeKeys: true });
@@ -93,10 +82,14 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
         get baseUrl() {
           return `${origin()}/api`;
         },
-        ...{ apiKey, email, userId, teamId },
+        apiKey,
+        email,
+        userId,
+        teamId,
       };
     },
-    async skipped(from, to, seenUntil) {
+    /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
+    async skipped(from: number, to: number, seenUntil: number): Promise<void> {
       const started = await current.started();
       if (started === undefined) return;
       const confirmed = current.polls.since(from - POLLED_WITHIN_MS);
@@ -106,7 +99,8 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
         to - from,
       );
     },
-    async runRounds(changedAt) {
+    /** Runs a round of each job for what is due now. Nothing changed since `changedAt`, so a poll now would confirm later ones. */
+    async runRounds(changedAt: number): Promise<void> {
       const started = await current.started();
       if (started === undefined) return;
       const now = clock.now();
@@ -137,14 +131,14 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
       await (await current.started())?.close();
       await current.opened.close();
     },
-  };
+  } satisfies Part<SavedMarketplace> & Record<string, unknown>;
 }
 
 /** Opens a saved marketplace, or a new one. */
 function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
   const { settings, clock, seed, log } = parts;
   const time = revocable(clock);
-  const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
+  const random = createRestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
   const deps = { store: watched(opened, clock, polls, parts.changed), clock: time.clock, random };
@@ -205,7 +199,7 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
 function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {
   const { volume_gb: volumeGb, ...limits } = given;
   const { teamLimits } = defaultOptions.spending;
-  return { ...teamLimits, ...limits, ...(volumeGb !== undefined && { volumeGb }) };
+  return { ...teamLimits, ...limits, volumeGb: volumeGb === undefined ? teamLimits.volumeGb : volumeGb };
 }
 
 /** Keys by the names of the providers. */

@@ -8,25 +8,18 @@ import { Draws } from '../../drivers/simulator/options.ts';
 import { digestSecret } from '../../keys/api-key.ts';
 import { type ProviderProfile, providerProfileSchema } from '../../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
-import { TOKEN_TTL_MS } from '../../orchestrator/accounts/issue-token.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
-import { driverOf, type Stored } from '../../platform-model/platform.ts';
+import { createPlatform, driverOf, type Stored } from '../../platform-model/platform.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import { wholeAnswer } from '../../sandbox/journal/whole-answer.ts';
-import {
-  createSandboxPlatform,
-  manifestOf,
-  modelProbe,
-  rulesOf,
-  type SandboxMachine,
-} from '../../sandbox/machines.ts';
+import { manifestOf, modelProbe, rulesOf, type SandboxMachine } from '../../sandbox/machines.ts';
 import { type Timing, toProviderName } from '../../sandbox/options.ts';
 import type { FaultInjection, SandboxProvider, Server } from '../../sandbox/provider.ts';
 import { ORIGIN } from '../../sandbox/sandbox.ts';
@@ -34,10 +27,9 @@ import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
 import type { createGuests as CreateGuests } from './guests.ts';
-import { LiveCatalog, type MovedPrices } from './live-catalog.ts';
-import type { TokenTtlsMs } from './operate-provider.ts';
-import { RestartRandom } from './restart-random.ts';
-import { WakeUps } from './wake-ups.ts';
+import { LiveCatalog } from './live-catalog.ts';
+import { createRestartRandom } from './restart-random.ts';
+import { createWakeUps } from './wake-ups.ts';
 
 export interface ProviderParts {
   /** Name of the provider. `custom` is the one that sells `catalogFile`. */
@@ -64,27 +56,14 @@ interface SavedProvider {
   database: Buffer;
   platform: Stored<SandboxMachine>;
   random: RandomState;
-  prices: MovedPrices;
-  tokenTtlsMs: TokenTtlsMs;
   /** The disks of machines that have SSH servers. */
   disks?: Buffer | undefined;
 }
 
-export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
-  profile: ProviderProfile;
-  probe: SshProbe;
-  /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
-  operator: Server;
-  readonly store: Pick<Store, 'nextWorkAt' | 'read'>;
-  /** The name of the account of a key or a token, also of one that is no longer valid. */
-  accountOf(credential: string): Promise<string | undefined>;
-  /** Adds an account and returns its key. */
-  addAccount(name: string): Promise<string>;
-  close(): Promise<void>;
-}
+export type StartedProvider = Awaited<ReturnType<typeof startProvider>>;
 
 /** Starts a provider. Its orchestrator starts with the first request: until then it has no work. @throws {Fatal} */
-export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
+export async function startProvider(parts: ProviderParts) {
   const { name, clock, origin } = parts;
   const { profile, ...source } = loadProvider(name, parts);
   const catalog = new LiveCatalog({ ...source, capacity: parts.capacity });
@@ -92,12 +71,11 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
   const guests = parts.ssh ? (await import('./guests.ts')).createGuests : undefined;
   const open = opener(parts, catalog, profile, guests);
   let current = open();
+  /** Adds an account and returns its key. */
   const addAccount = async (account: string): Promise<string> => {
     await createAccount(current.deps, account);
     return (await createKey(current.deps, account)).key;
   };
-  const nameOf = async (accountId: string): Promise<string> =>
-    (await current.deps.store.read.credentials.accountById(accountId))?.name ?? accountId;
   return {
     name,
     profile,
@@ -114,19 +92,22 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
       const row = (await instances.byOwnerRef(ref)) ?? (await volumes.byOwnerRef(ref));
       return row ?? undefined;
     },
-    async accountOf(credential) {
+    /** The name of the account of a key or a token, also of one that is no longer valid. */
+    async accountOf(credential: string): Promise<string | undefined> {
       const { credentials } = current.deps.store.read;
       const digest = digestSecret(credential);
       const found = (await credentials.keyByDigest(digest)) ?? (await credentials.tokenByDigest(digest));
-      return found === null ? undefined : nameOf(found.accountId);
+      if (found === null) return undefined;
+      return (await credentials.accountById(found.accountId))?.name ?? found.accountId;
     },
     wake: (ref) => current.wakeUps.add(ref),
     get changes() {
       return current.changes();
     },
-    operator: { fetch: async (request) => (await current.operate()).fetch(request) },
-    probe: { probe: (...question) => current.probe.probe(...question) },
-    get store() {
+    /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
+    operator: { fetch: async (request: Request) => (await current.operate()).fetch(request) },
+    probe: { probe: (...question) => current.probe.probe(...question) } satisfies SshProbe,
+    get store(): Pick<Store, 'nextWorkAt' | 'read'> {
       return current.deps.store;
     },
     addAccount,
@@ -134,17 +115,14 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
       const database = current.opened.image();
       if (database === undefined) return undefined;
       const { machines, volumes } = current.platform;
-      const platform = {
-        machines: machines.all(),
-        volumes: volumes.all(),
-        attachments: volumes.attachments(),
-      };
       return {
         database,
-        platform: structuredClone(platform),
+        platform: structuredClone({
+          machines: machines.all(),
+          volumes: volumes.all(),
+          attachments: volumes.attachments(),
+        }),
         random: current.deps.random.state(),
-        prices: catalog.moved,
-        tokenTtlsMs: new Map(current.tokenTtlsMs),
         disks: current.guests?.image(),
       };
     },
@@ -161,7 +139,7 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
       await current.close();
       await current.opened.close();
     },
-  };
+  } satisfies SandboxProvider & Part<SavedProvider> & Record<string, unknown>;
 }
 
 /** Opens a saved provider, or a new one. */
@@ -173,7 +151,7 @@ function opener(
 ) {
   const seed = `${whole}/${name}`;
   const catalog = sold.value;
-  const rules = rulesOf({ catalog, manifest: manifestOf(profile), timing, seed });
+  const rules = rulesOf(catalog, manifestOf(profile), timing, seed);
   let changes = 0;
   const changed = (): void => {
     changes++;
@@ -181,10 +159,8 @@ function opener(
   };
   return (saved?: SavedProvider) => {
     changes++;
-    if (saved !== undefined) sold.moved = saved.prices;
-    const tokenTtlsMs: TokenTtlsMs = new Map(saved?.tokenTtlsMs);
     const time = revocable(clock);
-    const random = new RestartRandom(seed, saved?.random);
+    const random = createRestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
     const guests = createGuests?.({
       sandboxClock: clock,
@@ -196,8 +172,11 @@ function opener(
       stored,
       disks: saved?.disks,
     });
+    const draws = new Draws(seed);
+    const storage = { machine: changed, volume: changed, attachment: changed };
     const platform =
-      guests?.platform ?? createSandboxPlatform({ clock, rules, draws: new Draws(seed), changed, stored });
+      guests?.platform ??
+      createPlatform({ clock, rules, machineDraws: draws, volumeDraws: draws, storage }, stored);
     const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
     const carry = faults.carry(name);
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
@@ -209,7 +188,7 @@ function opener(
       get: async (mark) => (acceptsLosses(mark) ? Number.MAX_SAFE_INTEGER : opened.read.marks.get(mark)),
     };
     const noted: Store['transact'] = (body) => clock.noting(opened.transact(body));
-    const wakeUps = new WakeUps({ store: { transact: noted }, now: () => clock.now(), log });
+    const wakeUps = createWakeUps(noted, () => clock.now(), log);
     const store: Store = {
       ...opened,
       read: { ...opened.read, marks },
@@ -224,12 +203,8 @@ function opener(
         catalog,
         drivers: new Map([[DEFAULT_PLATFORM, driver]]),
         probe,
-        checkPassword: async (password, stored) => {
-          const release = clock.hold();
-          return isPassword(password, stored).finally(release);
-        },
+        checkPassword: (password, stored) => clock.held(() => isPassword(password, stored)),
         environmentKey: undefined,
-        tokenTtlMs: (accountId) => tokenTtlsMs.get(accountId) ?? tokenTtlsMs.get(undefined) ?? TOKEN_TTL_MS,
         log,
         failpoint: () => undefined,
         reload: () => sold.reload(),
@@ -242,17 +217,10 @@ function opener(
     };
     const startOperating = async (): Promise<Server> => {
       const { operateProvider } = await import('./operate-provider.ts');
-      return operateProvider(await wake(), {
-        ...deps,
-        name,
-        config,
-        sold,
-        tokenTtlsMs,
-        hold: () => clock.hold(),
-      });
+      return operateProvider(await wake(), { name, config, sold, clock, ownClock: time.clock });
     };
     return {
-      ...{ deps, platform, probe, opened, time, guests, wakeUps, tokenTtlsMs },
+      ...{ deps, platform, probe, opened, time, guests, wakeUps },
       changes: () => changes,
       isEmpty: () => platform.machines.all().length === 0 && platform.volumes.all().length === 0,
       wake,

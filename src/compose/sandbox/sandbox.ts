@@ -22,14 +22,14 @@ import {
   toProviderName,
   toTiming,
 } from '../../sandbox/options.ts';
+import type { SandboxParts } from '../../sandbox/parts.ts';
 import type { FaultInjection, Layer } from '../../sandbox/provider.ts';
 import { type ClientSocket, createRouter } from '../../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxListener } from '../../sandbox/sandbox.ts';
 import { Snapshots } from '../../sandbox/state/snapshots.ts';
 import { Transitions } from '../../sandbox/transitions/transitions.ts';
-import { createAccountOf } from './account-of.ts';
-import { createAccounts } from './accounts.ts';
-import { createControl, isControl, SandboxKeys } from './control.ts';
+import { Accounts } from './accounts.ts';
+import { createControl, isControl } from './control.ts';
 import { createIdleness } from './idleness.ts';
 import type { StartedMarketplace } from './marketplace.ts';
 import { CUSTOM, type StartedProvider, startProvider } from './provider.ts';
@@ -49,21 +49,19 @@ export type { JournalEntry } from '../../sandbox/journal/entry.ts';
 export type { JournalFilter } from '../../sandbox/journal/filter.ts';
 export type { MarketplaceOperator, ProviderOperator } from '../../sandbox/operate/client.ts';
 export type { MarketplaceSettings, SandboxOptions, Timing } from '../../sandbox/options.ts';
+export type { SandboxAccount, SandboxMail, SandboxUser } from '../../sandbox/parts.ts';
 export type { SandboxProvider } from '../../sandbox/provider.ts';
-export type {
-  ListenOptions,
-  Sandbox,
-  SandboxAccount,
-  SandboxListener,
-  SandboxMail,
-  SandboxUser,
-} from '../../sandbox/sandbox.ts';
+export type { ListenOptions, Sandbox, SandboxListener } from '../../sandbox/sandbox.ts';
 export type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 export type { TransitionSetting } from '../../sandbox/transitions/transitions.ts';
-export type { AcceptedFailure, Baseline } from '../../sandbox/verdict/baseline.ts';
-export { toVerdictHtml } from '../../sandbox/verdict/html.ts';
 export { toVerdictJunit } from '../../sandbox/verdict/junit.ts';
-export type { RuleResult, Verdict, VerdictOptions } from '../../sandbox/verdict/verdict.ts';
+export type {
+  AcceptedFailure,
+  Baseline,
+  RuleResult,
+  Verdict,
+  VerdictOptions,
+} from '../../sandbox/verdict/verdict.ts';
 
 const silent: Log = {
   debug: () => undefined,
@@ -89,25 +87,24 @@ export async function openSandbox(options: SandboxOptions, place?: Place): Promi
   assertOptions(options);
   const { signal, control_key: key = `control_${systemRandom.bytes(24).toString('base64url')}` } = options;
   const parts = createParts(options, place);
-  const { clock, changed } = parts;
+  const { clock, changed, journal, faults, transitions, providers, accounts, seed } = parts;
   const sandboxes = new Sandboxes((given, path) => {
     const of = (origin: () => string) => () => `${origin()}${path}`;
     const below = { origin: of(parts.origin), controlOrigin: of(parts.controlOrigin), ca: parts.ca };
     return openSandbox({ ...options, signal: undefined, ...given, control_key: key }, below);
   });
-  const shutdown = createShutdown(parts, sandboxes);
+  const { assertOpen, close: shutDown } = createShutdown(parts, sandboxes);
   await startServers(parts, options).catch(async (error: unknown) => {
-    await shutdown.close();
+    await shutDown();
     throw error;
   });
   clock.skipIdle(parts.idleness);
-  const accounts = createAccounts(parts, shutdown.assertOpen);
   const defaultAccount = await clock.during(accounts.open(DEFAULT_ACCOUNT));
-  const { journal, faults, transitions, providers, keys, seed } = parts;
-  const snapshots = new Snapshots(clock, [faults, transitions, ...parts.servers(), keys, journal], changed);
+  const saved = [faults, transitions, ...parts.servers(), accounts, journal];
+  const snapshots = new Snapshots(clock, saved, changed);
   await snapshots.begin();
   const market = parts.market();
-  const sandbox = {
+  const sandbox: SandboxParts = {
     seed,
     clock,
     providers,
@@ -115,21 +112,25 @@ export async function openSandbox(options: SandboxOptions, place?: Place): Promi
     faults,
     transitions,
     defaultAccount,
-    account: accounts.add,
+    async account(name) {
+      assertOpen();
+      return accounts.add(name);
+    },
   };
-  const { capacity = 'unlimited' } = options;
   const control = createControl({
-    ...{ key, sandbox, capacity, keys, journal, snapshots, sandboxes, changed },
-    ca: parts.ca,
-    controlOrigin: parts.controlOrigin,
+    ...parts,
+    key,
+    sandbox,
+    snapshots,
+    sandboxes,
+    capacity: options.capacity,
     served: (name) => (name === MARKETPLACE ? market : providers.get(name)),
-    log: parts.log,
   });
-  const ask = createFetch(parts, sandboxes, control, shutdown.assertOpen);
+  const ask = createFetch(parts, sandboxes, control, assertOpen);
   let ended: Promise<ArmedView[]> | undefined;
   const end = (): Promise<ArmedView[]> => {
     const unstruck = faults.unstruck();
-    ended ??= shutdown.close().then(() => unstruck);
+    ended ??= shutDown().then(() => unstruck);
     return ended;
   };
   const close = async (): Promise<void> => {
@@ -154,7 +155,7 @@ export async function openSandbox(options: SandboxOptions, place?: Place): Promi
       return found;
     },
     fetch: ask,
-    listen: createListen(parts, ask, shutdown.assertOpen),
+    listen: createListen(parts, ask, assertOpen),
     verdict: client.verdict,
     close,
     [Symbol.asyncDispose]: close,
@@ -187,7 +188,8 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
   const clock = new SandboxClock(kind, startedAt);
   const providers = new Map<string, StartedProvider>();
   let market: StartedMarketplace | undefined;
-  const keys = new SandboxKeys();
+  const changed = (): void => idleness.changed();
+  const accounts = new Accounts({ clock, providers, market: () => market, changed });
   const served: Served = { origin: options.origin, controlOrigin: undefined, listener: undefined };
   const origin = () => place?.origin() ?? served.origin ?? ORIGIN;
   const transitions = new Transitions({ clock, providers });
@@ -198,10 +200,11 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
     ...{ clock, seed, providers, servers, held, mustStrike },
     seeded: createSeededRandom,
   });
-  const headers = new KeptHeaders(options.journal_headers, (key) => keys.nameOf(key));
+  const headers = new KeptHeaders(options.journal_headers, (key) => accounts.nameOf(key));
   const journal = new Journal(() => clock.now(), { headers });
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
-  const router = createRouter({ providers, layers, accountOf: createAccountOf({ keys, providers }) });
+  const accountOf = accounts.accountOf.bind(accounts);
+  const router = createRouter({ providers, layers, accountOf });
   const idleness = createIdleness({
     now: () => clock.now(),
     providers,
@@ -210,7 +213,7 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
     transitions,
   });
   faults.onStrike(({ fault }) => {
-    idleness.changed();
+    changed();
     journal.noteFault(fault);
   });
   return {
@@ -218,19 +221,17 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
     origin,
     controlOrigin: () => place?.controlOrigin() ?? served.controlOrigin ?? origin(),
     ca: async () => (place === undefined ? (await served.listener)?.ca : place.ca()),
-    ...{
-      seed,
-      clock,
-      log,
-      providers,
-      faults,
-      transitions,
-      journal,
-      keys,
-      router,
-      idleness,
-    },
-    changed: idleness.changed,
+    seed,
+    clock,
+    log,
+    providers,
+    faults,
+    transitions,
+    journal,
+    accounts,
+    router,
+    idleness,
+    changed,
     market: () => market,
     serveMarketplace(started: StartedMarketplace): void {
       market = started;
@@ -241,45 +242,39 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
 }
 
 /** Starts the providers, and then the marketplace. */
-async function startServers(
-  { clock, seed, log, providers, faults, transitions, keys, router, changed, ...parts }: Parts,
-  options: SandboxOptions,
-): Promise<void> {
-  const { rate_limits: rateLimits = true, ssh = false, profile, catalog: catalogFile, marketplace } = options;
-  const { capacity = 'unlimited' } = options;
+async function startServers(parts: Parts, options: SandboxOptions): Promise<void> {
+  const { clock, providers, faults, transitions, accounts, router } = parts;
+  const { rate_limits: hasRateLimits = true, ssh = false, capacity = 'unlimited', marketplace } = options;
   const injection: FaultInjection = {
     carry: (name) => transitions.carry(name, faults.carry(name)),
     probe: (name, own) => faults.probe(name, own),
     falsifiesLists: (name) => faults.falsifiesLists(name),
   };
-  const timing = toTiming(options.timing);
-  const common = { clock, seed, origin: parts.origin, log };
-  const own = {
-    catalogFile,
-    profile,
+  const common = {
+    ...parts,
+    catalogFile: options.catalog,
+    profile: options.profile,
     capacity,
-    config: configOf(rateLimits),
+    config: configOf(hasRateLimits),
     faults: injection,
-    timing,
+    timing: toTiming(options.timing),
     ssh,
-    changed,
   };
   for (const name of namesOf(options)) {
-    const provider = await clock.during(startProvider({ ...common, ...own, name }));
+    const provider = await clock.during(startProvider({ ...common, name }));
     providers.set(name, provider);
-    keys.add(provider.apiKey, DEFAULT_ACCOUNT, name);
+    accounts.register(provider.apiKey, DEFAULT_ACCOUNT, name);
   }
   if (!marketplace) return;
   // The marketplace's code is loaded only if it is used.
   const { startSandboxMarketplace } = await import('./marketplace.ts');
   const starting = startSandboxMarketplace({
-    ...common,
+    ...parts,
     settings: marketplace === true ? {} : marketplace,
     providers: [...providers.values()],
     send: router.send,
-    opened: keys.add.bind(keys),
-    hasRateLimits: rateLimits,
-    changed,
+    opened: accounts.register.bind(accounts),
+    hasRateLimits,
   });
   parts.serveMarketplace(await clock.during(starting));
 }

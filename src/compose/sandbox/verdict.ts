@@ -4,13 +4,11 @@ import { toSentence } from '../../contract/errors.ts';
 import { toIssues } from '../../contract/issue-words.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { CONTROL, ControlError, createControlClient } from '../../sandbox/control/client.ts';
-import { type Baseline, baselineSchema } from '../../sandbox/verdict/baseline.ts';
-import { toVerdictHtml } from '../../sandbox/verdict/html.ts';
 import { toVerdictJunit } from '../../sandbox/verdict/junit.ts';
-import type { Verdict } from '../../sandbox/verdict/verdict.ts';
+import { type Baseline, baselineSchema, type Verdict } from '../../sandbox/verdict/verdict.ts';
 
 export type { Verdict } from '../../sandbox/verdict/verdict.ts';
-export { findingText, removableOf, resultWords, summaryOf } from '../../sandbox/verdict/words.ts';
+export { findingText, removableOf, summaryOf } from '../../sandbox/verdict/words.ts';
 
 export interface VerdictRequest {
   /** The URL of a sandbox, or that of its control API. */
@@ -20,12 +18,11 @@ export interface VerdictRequest {
   account?: string | undefined;
   /** A file of accepted failures. */
   baseline?: string | undefined;
-  /** Files to write. */
+  /** A file to write. */
   junit?: string | undefined;
-  html?: string | undefined;
 }
 
-/** Asks a sandbox for its verdict on the client, and writes the reports. @throws {Fatal} */
+/** Asks a sandbox for its verdict on the client, and writes the report. @throws {Fatal} */
 export async function askVerdict({ control, key, account, ...files }: VerdictRequest): Promise<Verdict> {
   const baseline = files.baseline === undefined ? undefined : readBaseline(files.baseline);
   const client = createControlClient({ baseUrl: toBaseUrl(control), key });
@@ -33,8 +30,7 @@ export async function askVerdict({ control, key, account, ...files }: VerdictReq
     const reason = error instanceof ControlError ? error.message : causeOf(error);
     throw new Fatal(`The sandbox at ${control} gave no verdict: ${reason}`, { cause: error });
   });
-  if (files.junit !== undefined) write('--junit', files.junit, toVerdictJunit(verdict));
-  if (files.html !== undefined) write('--html', files.html, toVerdictHtml(verdict));
+  if (files.junit !== undefined) write(files.junit, toVerdictJunit(verdict));
   return verdict;
 }
 
@@ -63,10 +59,10 @@ function readBaseline(file: string): Baseline {
   throw new Fatal(`--baseline ${file}: ${toIssues({ error, data }).map(toSentence).join('; ')}.`);
 }
 
-function write(flag: string, file: string, text: string): void {
+function write(file: string, text: string): void {
   try {
     writeFileSync(file, text);
   } catch (error) {
-    throw new Fatal(`${flag} ${file} cannot be written: ${(error as Error).message}.`, { cause: error });
+    throw new Fatal(`--junit ${file} cannot be written: ${(error as Error).message}.`, { cause: error });
   }
 }

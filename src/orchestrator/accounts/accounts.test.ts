@@ -71,7 +71,6 @@ it.each([
     {
       ...deps,
       quotas,
-      tokenTtlMs: () => 1_000,
       authenticator: {} as Authenticator,
       passwordChecks: { isRight: close } as unknown as PasswordChecks,
     },

@@ -8,7 +8,7 @@ import type { PasswordChecks } from './password-checks.ts';
 import { assertWithinQuotas, type Quotas } from './quotas.ts';
 
 /** How long a token is valid. */
-export const TOKEN_TTL_MS = 3_600_000;
+const TOKEN_TTL_MS = 3_600_000;
 
 interface Deps {
   store: Store;
@@ -17,8 +17,6 @@ interface Deps {
   authenticator: Authenticator;
   passwordChecks: PasswordChecks;
   quotas: Quotas;
-  /** How long a new token of the account lives. */
-  tokenTtlMs: (accountId: string) => number;
 }
 
 /** The sender of a request, before its credential is known. */
@@ -43,7 +41,6 @@ export async function issueToken(deps: Deps, request: TokenRequest, requester: R
   const { store, clock, random, quotas } = deps;
   const parent = await checkCredential(deps, request, requester);
   const { accountId, digest: parentDigest } = parent;
-  const tokenTtlMs = deps.tokenTtlMs(accountId);
   const token = generateToken(random);
   const createdAt = clock.now();
   const undoAdmission = requester.admit(accountId);
@@ -56,14 +53,14 @@ export async function issueToken(deps: Deps, request: TokenRequest, requester: R
         accountId,
         parentDigest,
         createdAt,
-        expiresAt: createdAt + tokenTtlMs,
+        expiresAt: createdAt + TOKEN_TTL_MS,
       });
     });
   } catch (error) {
     undoAdmission();
     throw error;
   }
-  return { access_token: token, token_type: 'Bearer', expires_in: Math.floor(tokenTtlMs / 1000) };
+  return { access_token: token, token_type: 'Bearer', expires_in: Math.floor(TOKEN_TTL_MS / 1000) };
 }
 
 async function checkCredential(

@@ -33,7 +33,6 @@ export interface HttpDeps {
   clock: Clock;
   random: Random;
   log: Log;
-  tokenTtlMs: (accountId: string) => number;
   quotas: Quotas;
   /** How many proxies in front of this server add an address to X-Forwarded-For. With 0, the header is ignored. */
   trustedProxies: number;

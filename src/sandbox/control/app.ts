@@ -1,19 +1,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { ApiError } from '../../contract/errors.ts';
+import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import { toIssues } from '../../contract/issue-words.ts';
 import { isNestedTooDeeply } from '../../contract/parse-json.ts';
 import { bodyReader, hasRoute, readBody } from '../../http/api/body.ts';
-import { describeRoutes } from '../../http/api/create-app.ts';
+import { describeRoutes, newRouter } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { isYamlNestedTooDeeply } from '../state/read-scenario.ts';
 import { CONTROL } from './client.ts';
-import { clockRoutes } from './clock-routes.ts';
-import { type ControlDeps, createRouter } from './deps.ts';
 import { faultRoutes } from './fault-routes.ts';
 import { journalRoutes } from './journal-routes.ts';
+import type { ControlDeps } from './route.ts';
+import { sandboxRoutes } from './sandbox-routes.ts';
 import { stateRoutes } from './state-routes.ts';
-import { verdictRoutes } from './verdict-routes.ts';
 
 const YAML = /^(application|text)\/(x-)?yaml\s*(;|$)/i;
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -23,7 +23,7 @@ let document: string | undefined;
 
 /** The control API, under {@link CONTROL}. */
 export function createControlApp(deps: ControlDeps): { fetch(request: Request): Promise<Response> } {
-  const routes = createRouter();
+  const routes = newRouter<RequestEnv>((failed) => invalidRequest(toIssues(failed)));
   routes.use(async ({ req }, next) => {
     if (!isKey(req.header('authorization'), deps.key))
       throw new ApiError(
@@ -55,8 +55,7 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
       return withText();
     });
   });
-  for (const part of [clockRoutes, stateRoutes, faultRoutes, journalRoutes, verdictRoutes])
-    routes.route('/', part(deps));
+  for (const add of [...sandboxRoutes, ...stateRoutes, ...faultRoutes, ...journalRoutes]) add(routes, deps);
   const app = new OpenAPIHono<RequestEnv>();
   app.get(`${CONTROL}/openapi.json`, (context) => {
     document ??= JSON.stringify(describe(routes));

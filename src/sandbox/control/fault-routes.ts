@@ -1,173 +1,128 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { ApiError } from '../../contract/errors.ts';
-import { errors } from '../../orchestrator/http/errors.ts';
 import { anyArmingSchema } from '../faults/arming.ts';
 import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
-import { bodyOf, type ControlDeps, createRouter, invalidBody, on, toArmed } from './deps.ts';
+import { type ControlDeps, route } from './route.ts';
 import {
   armedListSchema,
   armedSchema,
-  doneSchema,
   faultKindsSchema,
   finishedSchema,
   finishSchema,
   strikesSchema,
+  toArmed,
   transitionsSchema,
 } from './schemas.ts';
 
-const kindsRoute = createRoute({
-  ...on('Faults', 'get', '/faults/catalog'),
-  operationId: 'listFaultKinds',
-  summary: 'All faults that can be armed, with their settings',
-  responses: errors.replies(200, 'By layer.', faultKindsSchema, ['unauthorized']),
-});
-
-const armRoute = createRoute({
-  ...on('Faults', 'post', '/faults'),
-  operationId: 'armFault',
-  summary: 'Arm a fault',
-  description:
-    'Limit it by provider, route, instance and volume; it strikes once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
-  request: bodyOf(anyArmingSchema, { fault: 'http-500', route: 'POST /instances', times: 3 }),
-  responses: errors.replies(201, 'The fault is armed.', armedSchema, invalidBody),
-});
-
-const listRoute = createRoute({
-  ...on('Faults', 'get', '/faults'),
-  operationId: 'listFaults',
-  summary: 'Armed faults that can still strike',
-  request: {
-    query: z.object({
+export const faultRoutes = [
+  route('get', '/faults/catalog', {
+    tag: 'Faults',
+    id: 'listFaultKinds',
+    summary: 'All faults that can be armed, with their settings',
+    reply: ['By layer.', faultKindsSchema],
+    run: () => ({ faults: faultNames.map(kindOf) }),
+  }),
+  route('post', '/faults', {
+    tag: 'Faults',
+    id: 'armFault',
+    summary: 'Arm a fault',
+    description:
+      'Limit it by provider, route, instance and volume; it strikes once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
+    input: anyArmingSchema,
+    example: { fault: 'http-500', route: 'POST /instances', times: 3 },
+    status: 201,
+    reply: ['The fault is armed.', armedSchema],
+    run: async ({ sandbox }, { fault, ...options }) =>
+      toArmed((await sandbox.faults.arm(fault, options)).toJSON()),
+  }),
+  route('get', '/faults', {
+    tag: 'Faults',
+    id: 'listFaults',
+    summary: 'Armed faults that can still strike',
+    input: z.object({
       all: z
         .enum(['true', 'false'])
         .optional()
         .meta({ description: '`true`: also faults that can no longer strike.' }),
     }),
-  },
-  responses: errors.replies(200, 'The faults, in the order in which they strike.', armedListSchema, [
-    'unauthorized',
-  ]),
-});
-
-const strikesRoute = createRoute({
-  ...on('Faults', 'get', '/faults/strikes'),
-  operationId: 'listStrikes',
-  summary: 'Strikes of faults',
-  responses: errors.replies(200, 'The newest 10,000, oldest first.', strikesSchema, ['unauthorized']),
-});
-
-const disarmRoute = createRoute({
-  ...on('Faults', 'delete', '/faults/{id}'),
-  operationId: 'disarmFault',
-  summary: 'Disarm one fault',
-  request: { params: z.object({ id: z.string() }) },
-  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized', 'not_found']),
-});
-
-const clearRoute = createRoute({
-  ...on('Faults', 'delete', '/faults'),
-  operationId: 'clearFaults',
-  summary: 'Disarm all faults',
-  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
-});
-
-const setRoute = createRoute({
-  ...on('Transitions', 'post', '/transitions'),
-  operationId: 'setTransitions',
-  summary:
-    'Set how transitions of machines and volumes finish from now on: at once, after a time, after a number of polls, or by hand',
-  request: bodyOf(transitionSchema, { mode: 'polls', polls: 3, phase: 'boot' }),
-  responses: errors.replies(200, 'The settings in force.', transitionsSchema, invalidBody),
-});
-
-const showRoute = createRoute({
-  ...on('Transitions', 'get', '/transitions'),
-  operationId: 'getTransitions',
-  summary: 'Transition settings, and waiting transitions',
-  responses: errors.replies(200, 'Now.', transitionsSchema, ['unauthorized']),
-});
-
-const finishRoute = createRoute({
-  ...on('Transitions', 'post', '/transitions/finish'),
-  operationId: 'finishTransitions',
-  summary: 'Finish waiting transitions of an instance or a volume, or all',
-  request: bodyOf(finishSchema, { instance: 'inst-1' }, { required: false }),
-  responses: errors.replies(200, 'Done.', finishedSchema, invalidBody),
-});
-
-const usualRoute = createRoute({
-  ...on('Transitions', 'delete', '/transitions'),
-  operationId: 'clearTransitions',
-  summary: 'Restore the usual times of transitions, and finish waiting ones',
-  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
-});
-
-const done = { done: true as const };
-
-export function faultRoutes(deps: ControlDeps) {
-  const { faults, transitions } = deps.sandbox;
-  return createRouter()
-    .openapi(kindsRoute, (context) => context.json({ faults: kinds() }, 200))
-    .openapi(armRoute, async (context) => {
-      const { fault, ...options } = context.req.valid('json');
-      const armed = await faults.arm(fault, options);
-      return context.json(toArmed(armed.toJSON()), 201);
-    })
-    .openapi(listRoute, (context) => {
-      const all = context.req.valid('query').all === 'true';
-      return context.json({ faults: faults.list({ all }).map(toArmed) }, 200);
-    })
-    .openapi(strikesRoute, (context) => {
-      const strikes = faults.events.map(({ at, number: _number, ...strike }) => ({
+    reply: ['The faults, in the order in which they strike.', armedListSchema],
+    run: ({ sandbox }, { all }) => ({ faults: sandbox.faults.list({ all: all === 'true' }).map(toArmed) }),
+  }),
+  route('get', '/faults/strikes', {
+    tag: 'Faults',
+    id: 'listStrikes',
+    summary: 'Strikes of faults',
+    reply: ['The newest 10,000, oldest first.', strikesSchema],
+    run: ({ sandbox }) => ({
+      strikes: sandbox.faults.events.map(({ at, ...strike }) => ({
         at: new Date(at).toISOString(),
         ...strike,
-      }));
-      return context.json({ strikes }, 200);
-    })
-    .openapi(disarmRoute, (context) => {
-      const { id } = context.req.valid('param');
-      if (!faults.disarm(id))
-        throw new ApiError(
-          'not_found',
-          `No fault ${id} is armed: GET /control/faults lists the armed faults.`,
-        );
-      return context.json(done, 200);
-    })
-    .openapi(clearRoute, (context) => {
-      faults.clear();
-      return context.json(done, 200);
-    })
-    .openapi(setRoute, (context) => {
-      transitions.set(context.req.valid('json'));
-      return context.json(show(deps), 200);
-    })
-    .openapi(showRoute, (context) => context.json(show(deps), 200))
-    .openapi(finishRoute, (context) =>
-      context.json({ finished: transitions.finish(context.req.valid('json')) }, 200),
-    )
-    .openapi(usualRoute, (context) => {
-      transitions.clear();
-      return context.json(done, 200);
-    });
+      })),
+    }),
+  }),
+  route('delete', '/faults/{id}', {
+    tag: 'Faults',
+    id: 'disarmFault',
+    summary: 'Disarm one fault',
+    run({ sandbox }, { id }) {
+      if (sandbox.faults.disarm(id)) return;
+      const message = `No fault ${id} is armed: GET /control/faults lists the armed faults.`;
+      throw new ApiError('not_found', message);
+    },
+  }),
+  route('delete', '/faults', {
+    tag: 'Faults',
+    id: 'clearFaults',
+    summary: 'Disarm all faults',
+    run: ({ sandbox }) => sandbox.faults.clear(),
+  }),
+  route('post', '/transitions', {
+    tag: 'Transitions',
+    id: 'setTransitions',
+    summary:
+      'Set how transitions of machines and volumes finish from now on: at once, after a time, after a number of polls, or by hand',
+    input: transitionSchema,
+    example: { mode: 'polls', polls: 3, phase: 'boot' },
+    reply: ['The settings in force.', transitionsSchema],
+    run({ sandbox: { transitions } }, setting) {
+      transitions.set(setting);
+      return show(transitions);
+    },
+  }),
+  route('get', '/transitions', {
+    tag: 'Transitions',
+    id: 'getTransitions',
+    summary: 'Transition settings, and waiting transitions',
+    reply: ['Now.', transitionsSchema],
+    run: ({ sandbox }) => show(sandbox.transitions),
+  }),
+  route('post', '/transitions/finish', {
+    tag: 'Transitions',
+    id: 'finishTransitions',
+    summary: 'Finish waiting transitions of an instance or a volume, or all',
+    input: finishSchema,
+    isBodyOptional: true,
+    example: { instance: 'inst-1' },
+    reply: ['Done.', finishedSchema],
+    run: ({ sandbox }, of) => ({ finished: sandbox.transitions.finish(of) }),
+  }),
+  route('delete', '/transitions', {
+    tag: 'Transitions',
+    id: 'clearTransitions',
+    summary: 'Restore the usual times of transitions, and finish waiting ones',
+    run: ({ sandbox }) => sandbox.transitions.clear(),
+  }),
+];
+
+function kindOf(fault: (typeof faultNames)[number]) {
+  const { layer, does, strikes, params } = faultCatalog[fault];
+  return { fault, layer, does, strikes, settings: { ...z.toJSONSchema(params, { io: 'input' }) } };
 }
 
-function kinds() {
-  return faultNames.map((fault) => {
-    const { layer, does, strikes, params } = faultCatalog[fault];
-    return { fault, layer, does, strikes, settings: { ...z.toJSONSchema(params, { io: 'input' }) } };
-  });
-}
-
-function show({ sandbox: { transitions } }: ControlDeps) {
+function show(transitions: ControlDeps['sandbox']['transitions']) {
   return {
-    settings: transitions.settings.map((setting) => ({ ...setting })),
-    held: transitions.held().map(({ pollsLeft, ...held }) => ({
-      provider: held.provider,
-      phase: held.phase,
-      polls_left: pollsLeft,
-      ...(held.instance !== undefined && { instance: held.instance }),
-      ...(held.volume !== undefined && { volume: held.volume }),
-    })),
+    settings: [...transitions.settings],
+    held: transitions.held().map(({ pollsLeft, ...held }) => ({ ...held, polls_left: pollsLeft })),
   };
 }

@@ -1,54 +1,71 @@
-import { createRoute } from '@hono/zod-openapi';
-import { errors } from '../../orchestrator/http/errors.ts';
+import { z } from '@hono/zod-openapi';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
-import { bodyOf, type ControlDeps, createRouter, invalidBody, on } from './deps.ts';
-import { assertionResultsSchema, assertionsSchema, doneSchema, journalSchema } from './schemas.ts';
+import { baselineSchema, judge, type VerdictOptions, verdictSchema } from '../verdict/verdict.ts';
+import { type ControlDeps, route } from './route.ts';
+import { assertionResultsSchema, assertionsSchema, journalSchema } from './schemas.ts';
 
-const readRoute = createRoute({
-  ...on('Journal', 'get', '/journal'),
-  operationId: 'readJournal',
-  summary: 'Requests to providers and the marketplace, with their answers',
-  description: 'Oldest first; the newest 10,000 are kept. Requests to the control API are not recorded.',
-  request: { query: journalFilterSchema },
-  responses: errors.replies(200, 'The matching entries.', journalSchema, ['unauthorized']),
+const account = z.string().optional().meta({
+  description: 'The account of the client. Default: all requests except those that the marketplace sent.',
 });
+const verdictReply = ['The verdict on all requests in the journal.', verdictSchema] as const;
 
-const clearRoute = createRoute({
-  ...on('Journal', 'delete', '/journal'),
-  operationId: 'clearJournal',
-  summary: 'Clear the journal',
-  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
-});
-
-const assertRoute = createRoute({
-  ...on('Journal', 'post', '/journal/assertions'),
-  operationId: 'checkAssertions',
-  summary: 'Check assertions about the requests of the client',
-  description: 'A failed assertion is not an HTTP error: `holds` is false, and `message` gives the reason.',
-  request: bodyOf(assertionsSchema, {
-    assertions: [{ assert: 'polled_at_least_every', seconds: 30 }, { assert: 'never_created_twice' }],
+export const journalRoutes = [
+  route('get', '/journal', {
+    tag: 'Journal',
+    id: 'readJournal',
+    summary: 'Requests to providers and the marketplace, with their answers',
+    description: 'Oldest first; the newest 10,000 are kept. Requests to the control API are not recorded.',
+    input: journalFilterSchema,
+    reply: ['The matching entries.', journalSchema],
+    async run({ journal }, filter) {
+      const entries = await journal.entries(filter);
+      return { count: journal.count, dropped: journal.dropped, entries };
+    },
   }),
-  responses: errors.replies(200, 'Which hold.', assertionResultsSchema, invalidBody),
-});
-
-export function journalRoutes(deps: ControlDeps) {
-  const { journal } = deps;
-  const { clock } = deps.sandbox;
-  return createRouter()
-    .openapi(readRoute, async (context) => {
-      const entries = await journal.entries(context.req.valid('query'));
-      return context.json({ count: journal.count, dropped: journal.dropped, entries }, 200);
-    })
-    .openapi(clearRoute, (context) => {
-      journal.clear();
-      return context.json({ done: true as const }, 200);
-    })
-    .openapi(assertRoute, async (context) => {
+  route('delete', '/journal', {
+    tag: 'Journal',
+    id: 'clearJournal',
+    summary: 'Clear the journal',
+    run: ({ journal }) => journal.clear(),
+  }),
+  route('post', '/journal/assertions', {
+    tag: 'Journal',
+    id: 'checkAssertions',
+    summary: 'Check assertions about the requests of the client',
+    description: 'A failed assertion is not an HTTP error: `holds` is false, and `message` gives the reason.',
+    input: assertionsSchema,
+    example: {
+      assertions: [{ assert: 'polled_at_least_every', seconds: 30 }, { assert: 'never_created_twice' }],
+    },
+    reply: ['Which hold.', assertionResultsSchema],
+    async run({ journal, sandbox: { clock } }, { assertions }) {
       const entries = await journal.entries();
-      const { assertions } = context.req.valid('json');
       const results = assertions.map((assertion) => checkAssertion(assertion, entries, clock.now()));
-      const holds = results.every((result) => result.holds);
-      return context.json({ holds, results, dropped: journal.dropped }, 200);
-    });
+      return { holds: results.every(({ holds }) => holds), results, dropped: journal.dropped };
+    },
+  }),
+  route('get', '/verdict', {
+    tag: 'Journal',
+    id: 'readVerdict',
+    summary: 'Which rules of the contract the client obeys',
+    input: z.strictObject({ account }),
+    reply: verdictReply,
+    run: verdict,
+  }),
+  route('post', '/verdict', {
+    tag: 'Journal',
+    id: 'judgeClient',
+    summary: 'Which rules of the contract the client obeys, with accepted failures',
+    description:
+      'A failed rule is not an HTTP error: `holds` is false, and `findings` names journal entries.',
+    input: z.strictObject({ account, baseline: baselineSchema.optional() }).meta({ id: 'VerdictRequest' }),
+    example: { baseline: { accepted: [{ rule: 'sends-region', reason: 'The client knows one region.' }] } },
+    reply: verdictReply,
+    run: verdict,
+  }),
+];
+
+async function verdict({ journal, sandbox: { clock } }: ControlDeps, options: VerdictOptions) {
+  return judge({ entries: await journal.entries(), dropped: journal.dropped }, clock.now(), options);
 }

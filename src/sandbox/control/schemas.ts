@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import type { ArmedView } from '../faults/arming.ts';
 import { faultNames } from '../faults/catalog/catalog.ts';
 import { assertionResultSchema, assertionSchema } from '../journal/assertions.ts';
 import { journalEntrySchema } from '../journal/entry.ts';
@@ -115,6 +116,10 @@ export const armedSchema = z
     is_over: z.boolean().meta({ description: 'Whether it can no longer strike.' }),
   })
   .meta({ id: 'ArmedFault' });
+/** The view of an armed fault, as the API shows it. */
+export function toArmed({ isOver, ...armed }: ArmedView) {
+  return { ...armed, is_over: isOver };
+}
 export const endedSchema = z
   .object({
     unstruck: z.array(armedSchema).meta({ description: 'Faults with `must_strike` that never struck.' }),

@@ -4,7 +4,6 @@ import { type FaultName, faultNames } from './catalog/catalog.ts';
 import type { Fault, FaultClock, Strike } from './fault.ts';
 
 export interface FaultEvent {
-  number: number;
   at: number;
   fault: FaultName;
   /** The id of the armed fault. */
@@ -27,7 +26,6 @@ interface Deps {
 
 export interface SavedArmed {
   made: number;
-  struck: number;
   armed: SavedFault[];
   events: FaultEvent[];
 }
@@ -42,7 +40,6 @@ export class ArmedFaults {
   /** Those that must strike. */
   readonly #must = new Set<ArmedFault>();
   #made = 0;
-  #struck = 0;
   #events: FaultEvent[] = [];
   readonly #listeners = new Set<OnStrike>();
 
@@ -69,7 +66,16 @@ export class ArmedFaults {
   }
 
   add(name: FaultName, options: object): ArmedFault {
-    return this.#make({ id: `fault-${++this.#made}`, name, options });
+    return this.#make({
+      id: `fault-${++this.#made}`,
+      name,
+      options,
+      seen: 0,
+      hits: 0,
+      counts: [],
+      armedAt: this.clock.now(),
+      seenAt: undefined,
+    });
   }
 
   unstruck(): ArmedFault[] {
@@ -92,24 +98,23 @@ export class ArmedFaults {
     // Connections are not kept: nothing is left of a fault that struck as many as it may.
     const lasting = this.#all.filter(({ isOver, isUsedUp }) => !isOver && !isUsedUp);
     const armed = lasting.map((each) => each.save());
-    return { made: this.#made, struck: this.#struck, armed, events: [...this.#events] };
+    return { made: this.#made, armed, events: [...this.#events] };
   }
 
-  load({ made, struck, armed, events }: SavedArmed): void {
+  load({ made, armed, events }: SavedArmed): void {
     this.#must.clear();
     this.#made = made;
-    this.#struck = struck;
     this.#events = [...events];
     for (const each of armed) this.#make(each);
   }
 
-  #make(given: ConstructorParameters<typeof ArmedFault>[0]): ArmedFault {
+  #make(saved: SavedFault): ArmedFault {
     const { clock, seed: own, seeded, disarmed } = this.#deps;
-    const { seed = own } = given.options as { seed?: string | number };
-    const armed = new ArmedFault(given, {
+    const { seed = own } = saved.options as { seed?: string | number };
+    const armed = new ArmedFault(saved, {
       clock,
       draw: (what) => seeded(`${seed}/${what}`).next(),
-      disarmed: ({ id }) => disarmed(id),
+      disarmed: () => disarmed(saved.id),
     });
     this.#all.push(armed);
     if (armed.options.must_strike) this.#must.add(armed);
@@ -119,14 +124,7 @@ export class ArmedFaults {
 
   #note({ id, name }: ArmedFault, occasion: Occasion): void {
     const { resource, request } = occasion;
-    const event: FaultEvent = {
-      number: ++this.#struck,
-      at: this.clock.now(),
-      fault: name,
-      id,
-      step: stepOf(occasion),
-      ...(resource !== undefined && { resource }),
-    };
+    const event = { at: this.clock.now(), fault: name, id, step: stepOf(occasion), resource };
     this.#events.push(event);
     if (this.#events.length > MAX_EVENTS) this.#events.shift();
     for (const listener of this.#listeners) listener(event, request);

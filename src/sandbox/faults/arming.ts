@@ -84,7 +84,7 @@ export function checkedArming(name: FaultName, given: object): { provider?: stri
   const { fault: _name, ...checked } = parseSetting(armingSchemaOf(fault), { ...options, fault });
   const { route = [] } = checked as { route?: string | string[] };
   for (const each of [route].flat()) {
-    const message = wrongRoute(faultCatalog[fault] as Fault, each);
+    const message = wrongRoute(faultCatalog[fault], each);
     if (message !== undefined) throw invalidRequest([{ path: 'route', message }]);
   }
   return checked;
@@ -96,7 +96,7 @@ function wrongRoute({ layer, on }: Fault, route: string): string | undefined {
   if (route === '*') return undefined;
   if (layer === 'platform') {
     if (platformMethods.includes(route)) return undefined;
-    return `expected * or a call of the driver: ${(on as readonly string[]).join(', ')}`;
+    return `expected * or a call of the driver: ${on.join(', ')}`;
   }
   return route.includes(' ') ? undefined : 'expected * or a method and a path, such as GET /instances/{id}';
 }
@@ -106,8 +106,18 @@ const platformMethods: readonly string[] = [
 ];
 
 function noSuchFault(name: unknown): string {
-  const nearest = typeof name === 'string' && mostLike(name.slice(0, 100), faultNames);
+  const nearest = typeof name === 'string' ? faultsLike(name.slice(0, 100)) : undefined;
   return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
+}
+
+/** The faults that have all words of the text in their name or description, or the one with the most similar name. */
+function faultsLike(text: string): string | undefined {
+  const words = text.toLowerCase().split(/[^a-z0-9]+/);
+  const found = faultNames.filter((name) => {
+    const about = `${name} ${faultCatalog[name].does}`.toLowerCase();
+    return words.every((word) => about.includes(word));
+  });
+  return found.slice(0, 3).join(', ') || mostLike(text, faultNames);
 }
 
 export interface Occasion {
@@ -141,7 +151,13 @@ export interface SavedFault {
   seenAt: number | undefined;
 }
 
-type Given = Pick<SavedFault, 'id' | 'name' | 'options'> & Partial<SavedFault>;
+interface Ports {
+  clock: FaultClock;
+  /** A number in [0, 1) for each text. */
+  draw(what: string): number;
+  /** Called when the fault is disarmed. */
+  disarmed(): void;
+}
 
 export class ArmedFault {
   readonly id: string;
@@ -159,38 +175,27 @@ export class ArmedFault {
   /** For a fault of connections: those that it met, with the number of requests since it struck. */
   readonly #connections = new WeakMap<object, { isStruck: boolean; requests: number }>();
   readonly #counts: Map<string, number>;
-  readonly #clock: FaultClock;
   readonly #armedAt: number;
-  readonly #disarmed: (armed: ArmedFault) => void;
-  readonly #draw: (name: string) => number;
+  readonly #ports: Ports;
 
-  constructor(
-    { id, name, options, seen = 0, hits = 0, counts = [], armedAt, seenAt }: Given,
-    ports: {
-      clock: FaultClock;
-      draw: (name: string) => number;
-      disarmed: (armed: ArmedFault) => void;
-    },
-  ) {
+  constructor({ id, name, options, seen, hits, counts, armedAt, seenAt }: SavedFault, ports: Ports) {
     const { fault: _name, ...given } = armingSchemaOf(name).parse({ ...options, fault: name });
     this.id = id;
     this.name = name;
-    this.fault = faultCatalog[name] as Fault;
+    this.fault = faultCatalog[name];
     this.#given = given;
     this.options = z.object(armingShape).parse(given);
     this.params = this.fault.params.parse(given);
-    this.#clock = ports.clock;
     this.seen = seen;
     this.hits = hits;
     this.#counts = new Map(counts);
-    this.#armedAt = armedAt ?? ports.clock.now();
+    this.#armedAt = armedAt;
     this.seenAt = seenAt;
-    this.#disarmed = ports.disarmed;
-    this.#draw = ports.draw;
+    this.#ports = ports;
   }
 
   get isOver(): boolean {
-    const isLate = this.#clock.now() >= this.#endsAt;
+    const isLate = this.#ports.clock.now() >= this.#endsAt;
     // A fault of connections keeps those that it struck.
     return this.#isDisarmed || isLate || (this.isUsedUp && !this.#isOfConnections);
   }
@@ -235,7 +240,7 @@ export class ArmedFault {
 
   disarm(): void {
     this.#isDisarmed = true;
-    this.#disarmed(this);
+    this.#ports.disarmed();
   }
 
   /** Whether it may strike calls or machines of the provider, whatever their resource is. */
@@ -260,7 +265,7 @@ export class ArmedFault {
     met.requests++;
     return {
       params: this.params,
-      clock: this.#clock,
+      clock: this.#ports.clock,
       nth: this.hits,
       sureUntil: this.sureUntil,
       nthOnConnection: met.requests,
@@ -273,7 +278,7 @@ export class ArmedFault {
   /** Counts the occasion, and returns whether the fault strikes. */
   #decide(occasion: Occasion): boolean {
     this.seen++;
-    this.seenAt = this.#clock.now();
+    this.seenAt = this.#ports.clock.now();
     if (this.seen <= this.options.skip) return false;
     const step = stepOf(occasion);
     this.#counts.set(step, (this.#counts.get(step) ?? 0) + 1);
@@ -286,7 +291,7 @@ export class ArmedFault {
   #drawsOf(occasion: Occasion): (what: string) => number {
     const step = stepOf(occasion);
     const count = this.#counts.get(step);
-    return (what) => this.#draw(`${this.name}/${step}/${count}/${what}`);
+    return (what) => this.#ports.draw(`${this.name}/${step}/${count}/${what}`);
   }
 
   #metBefore({ connection }: Occasion): { isStruck: boolean; requests: number } | undefined {
@@ -306,7 +311,7 @@ export class ArmedFault {
 
   #fitsRoute({ on }: Occasion): boolean {
     if (on === undefined) return true;
-    const { route = this.fault.on as readonly string[] } = this.options;
+    const { route = this.fault.on } = this.options;
     return [route]
       .flat()
       .some((pattern) => ('call' in on ? pattern === on.call || pattern === '*' : matches(pattern, on)));

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Fault as CallFault } from '../../platform-model/call-faults.ts';
 import type { Method } from '../../platform-model/platform.ts';
 import type { MachineRecord } from '../../platform-model/records.ts';
@@ -42,24 +42,31 @@ export interface Strike<P> {
   draw(name: string): number;
 }
 
-interface Row<S extends z.ZodObject> {
+interface Row<Layer, S extends z.ZodRawShape> {
+  layer: Layer;
+  /** Such as `GET /instances/{id}`, or a call of the driver; `*` is any. Empty if it has no routes. */
+  on: readonly string[];
   /** The effect, in one sentence. */
   does: string;
   /** The sentence of the contract (O:), the design or the marketplace (M:) that the fault violates. */
   strikes: string;
-  params: S;
+  /** Its own settings. */
+  params: z.ZodObject<S>;
   /** Default number of strikes. If absent, the fault strikes once. */
   times?: 'sticky';
   /** Requirements of the conformance suite that fail while the fault is sticky. Absent if it violates none. */
   reddens?: readonly string[];
 }
+/** What a row of the table may have besides its words and its effect. */
+export type More<S extends z.ZodRawShape> = Partial<
+  Pick<Row<string, S>, 'on' | 'times' | 'reddens'> & { params: S }
+>;
+type Params<S extends z.ZodRawShape> = z.output<z.ZodObject<S>>;
 
-export interface HttpFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
-  layer: 'connection' | 'answer' | 'status';
-  /** Such as `GET /instances/{id}`; `*` is any. */
-  on: readonly string[];
+export interface HttpFault<S extends z.ZodRawShape = z.ZodRawShape>
+  extends Row<'connection' | 'answer' | 'status', S> {
   /** Whether lists are also changed when it is restricted to one resource. */
-  changesLists?: true;
+  changesLists?: boolean;
   /**
    * Whether it strikes connections: `times` counts these, and until it is disarmed it meets every later request on one that
    * it struck.
@@ -67,9 +74,17 @@ export interface HttpFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   isOfConnections?: true;
   /** `ask` sends the request to the server. It may be called repeatedly. */
   answer(
-    strike: Strike<z.infer<S>> & { request: Request },
+    strike: Strike<Params<S>> & { request: Request },
     ask: (request?: Request) => Promise<Response>,
   ): Promise<Response>;
+}
+
+/** A fault of requests: by default of all of them, and without settings. */
+export function httpFault<S extends z.ZodRawShape = Record<never, never>>(
+  layer: HttpFault['layer'],
+  { params = {} as S, on = ['*'], ...row }: Omit<HttpFault<S>, 'layer' | 'on' | 'params'> & More<S>,
+): HttpFault<S> {
+  return { layer, on, params: z.object(params), ...row };
 }
 
 /** Why a connection breaks, as Node's `fetch` says it. `UND_ERR_SOCKET`: the server closed its half. */
@@ -80,38 +95,30 @@ export type BreakCode =
   | 'CERT_HAS_EXPIRED'
   | 'ERR_TLS_CERT_ALTNAME_INVALID';
 
-export interface TlsFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
-  layer: 'tls';
-  on: readonly never[];
+export interface TlsFault extends Row<'tls', Record<never, never>> {
   /** The certificate that the server shows. Absent: it resets the connection. */
   certificate?: 'expired' | 'wrong-name';
   /** What a client sees that checks certificates. */
   code: BreakCode;
 }
 
-export interface PlatformFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
-  layer: 'platform';
-  on: readonly Method[];
-  fault(strike: Strike<z.infer<S>>, method: Method): CallFault;
+export interface PlatformFault<S extends z.ZodRawShape = z.ZodRawShape> extends Row<'platform', S> {
+  fault(strike: Strike<Params<S>>, method: Method): CallFault;
 }
 
-export interface MachineFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
-  layer: 'machine';
-  on: readonly never[];
+export interface MachineFault<S extends z.ZodRawShape = z.ZodRawShape> extends Row<'machine', S> {
   fits(machine: MachineRecord): boolean;
   /** The only status of its instance that it fits. Absent: any, or no instance at all. */
   status?: 'ONLINE' | 'STOPPED';
   happen(
-    strike: Strike<z.infer<S>>,
+    strike: Strike<Params<S>>,
     at: { machines: SandboxPlatform['machines']; machine: SandboxMachine },
   ): void;
 }
 
-export interface SshFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
-  layer: 'ssh';
-  on: readonly never[];
+export interface SshFault extends Row<'ssh', Record<never, never>> {
   probe(
-    strike: Strike<z.infer<S>> & {
+    strike: Pick<Strike<unknown>, 'clock'> & {
       keys: readonly string[];
       pinned: string | undefined;
       withinMs: number | undefined;

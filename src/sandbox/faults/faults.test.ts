@@ -111,9 +111,7 @@ describe('an armed fault', () => {
     await bench.arm('http-500');
     await bench.order('x');
     expect(struck).toEqual([['http-500', 'POST']]);
-    expect(sandbox.faults.events).toMatchObject([
-      { number: 1, id: 'fault-1', step: 'provider-d POST /instances' },
-    ]);
+    expect(sandbox.faults.events).toMatchObject([{ id: 'fault-1', step: 'provider-d POST /instances' }]);
     expect(sandbox.faults.list()).toEqual([]);
     expect(sandbox.faults.list({ all: true })).toMatchObject([
       { id: 'fault-1', hits: 1, seen: 1, isOver: true },
@@ -162,11 +160,9 @@ describe('the options of a fault', () => {
     await expect(sandbox.faults.arm('latency', { ms: -1 })).rejects.toThrow(/ms/);
   });
 
-  it('is refused for a route that no server has, with the nearest ones', async () => {
+  it('is refused for a route that no server has, with the nearest one', async () => {
     const arm = (route: string) => sandbox.faults.arm('http-500', { route });
-    await expect(arm('GET /instance/{id}')).rejects.toThrow(
-      /the nearest are .*GET \/instances\/\{instanceId\}/,
-    );
+    await expect(arm('GET /instance/{id}')).rejects.toThrow('the nearest is GET /instances/{id}');
     await arm('* /volumes');
   });
 });

@@ -3,17 +3,15 @@ import type { Carry } from '../../platform-model/platform.ts';
 import type { Random } from '../../ports/clock.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { assertRoute } from '../operations.ts';
-import type { Layer } from '../provider.ts';
+import type { Layer, Targets } from '../provider.ts';
 import { withFullName } from '../settings.ts';
 import { ArmedFaults, type FaultEvent, type OnStrike, type SavedArmed } from './armed-faults.ts';
 import { type ArmedFault, type ArmedView, type Arming, checkedArming } from './arming.ts';
 import type { FaultName } from './catalog/catalog.ts';
 import type { FaultClock, TlsFault } from './fault.ts';
 import { httpFaults } from './layers/http.ts';
-import { MachineFaults } from './layers/machines.ts';
+import { MachineFaults, sshFaults } from './layers/machines.ts';
 import { PlatformFaults, type SavedStuck } from './layers/platform.ts';
-import { sshFaults } from './layers/ssh.ts';
-import type { Targets } from './layers/targets.ts';
 
 interface Deps {
   clock: FaultClock;
@@ -85,10 +83,6 @@ export class Faults {
     return this.#armed.all.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
   }
 
-  get(id: string): ArmedFault | undefined {
-    return this.#armed.all.find((armed) => armed.id === id);
-  }
-
   /** The faults that had to strike, and did not. Also those that were disarmed. */
   unstruck(): ArmedView[] {
     return this.#armed.unstruck().map((armed) => armed.toJSON());
@@ -121,7 +115,7 @@ export class Faults {
   }
 
   reset(): void {
-    this.load({ made: 0, struck: 0, armed: [], events: [], stuck: [] });
+    this.load({ made: 0, armed: [], events: [], stuck: [] });
   }
 
   /** The last 10,000 strikes. */

@@ -1,6 +1,6 @@
 import { applyPatch } from 'rfc6902';
 import { z } from 'zod';
-import { changeEach } from './rewrite.ts';
+import { changeEach, isObject } from './rewrite.ts';
 
 const pointer = z.string().regex(/^(\/.*)?$/s, 'must be a JSON Pointer, such as /instances/0/status');
 const value = z.json();
@@ -67,10 +67,6 @@ function mergePatched(target: unknown, patch: unknown): unknown {
     if (change === null) merged.delete(name);
     else merged.set(name, mergePatched(merged.get(name), change));
   return Object.fromEntries(merged);
-}
-
-function isObject(json: unknown): json is Record<string, unknown> {
-  return typeof json === 'object' && json !== null && !Array.isArray(json);
 }
 
 /** @throws {Error} at the first operation that does not fit */

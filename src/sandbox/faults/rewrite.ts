@@ -1,11 +1,5 @@
 type Json = Record<string, unknown>;
 
-function withJson(response: Response, json: unknown, status = response.status): Response {
-  const headers = new Headers(response.headers);
-  headers.delete('content-length');
-  return new Response(JSON.stringify(json), { status, headers });
-}
-
 /** Returns the response with another text body. A response without a body, such as a 204, stays unchanged. */
 export function withText(response: Response, text: string, headers: Record<string, string> = {}): Response {
   if (response.body === null) return response;
@@ -18,7 +12,7 @@ export function withText(response: Response, text: string, headers: Record<strin
 /** Changes the JSON of a successful answer. An answer without a JSON object stays unchanged. */
 async function rewrite(response: Response, change: (json: Json) => Json): Promise<Response> {
   const json = response.ok ? await jsonOf(response) : undefined;
-  return json === undefined ? response : withJson(response, change(json));
+  return json === undefined ? response : withText(response, JSON.stringify(change(json)));
 }
 
 /** Changes each resource in an answer, single or listed. */
@@ -52,11 +46,15 @@ function listIn(json: Json): { name: string; items: Json[] } | undefined {
   return { name: field[0], items: field[1] as Json[] };
 }
 
+export function isObject(json: unknown): json is Json {
+  return typeof json === 'object' && json !== null && !Array.isArray(json);
+}
+
 async function jsonOf(response: Response): Promise<Json | undefined> {
   const text = await response.clone().text();
   try {
     const json: unknown = JSON.parse(text);
-    return typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as Json) : undefined;
+    return isObject(json) ? json : undefined;
   } catch {
     return undefined;
   }

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
 import { isNestedTooDeeply } from '../../contract/parse-json.ts';
-import { Recent } from './recent.ts';
 
 /** Fields whose values are secrets, anywhere in a body. */
 const SECRETS = new Set(['api_key', 'password', 'access_token']);
@@ -59,6 +58,22 @@ const RESPONSE_HEADERS = [
 ];
 /** Headers whose values are secrets. */
 const CREDENTIALS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie']);
+
+const MAX_RECENT = 1_024;
+
+/** Recent values by key, so that equal values are one object in memory. */
+export class Recent<T> {
+  readonly #values = new Map<string, T>();
+
+  get(key: string, make: () => T): T {
+    const known = this.#values.get(key);
+    if (known !== undefined) return known;
+    if (this.#values.size >= MAX_RECENT) this.#values.clear();
+    const made = make();
+    this.#values.set(key, made);
+    return made;
+  }
+}
 
 /** Which headers the journal keeps. */
 export class KeptHeaders {

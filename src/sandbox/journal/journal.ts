@@ -42,7 +42,7 @@ export class Journal {
   readonly layer: Layer = async (exchange, next) => {
     const { request } = exchange;
     const now = this.#now;
-    const recording = new Recording(++this.#count, now(), exchange, request, this.#reading);
+    const recording = new Recording(++this.#count, now(), exchange, this.#reading);
     this.#entries.push(recording);
     if (this.#entries.length > 2 * MAX_ENTRIES) this.#dropped += this.#entries.splice(0, MAX_ENTRIES).length;
     try {

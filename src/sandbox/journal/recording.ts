@@ -2,19 +2,12 @@ import { Buffer } from 'node:buffer';
 import { nextTurn } from '../../ports/clock.ts';
 import { operationOf } from '../operations.ts';
 import type { Exchange } from '../provider.ts';
-import { type JournalEntry, type KeptHeaders, toBody } from './entry.ts';
-import { Recent } from './recent.ts';
+import { type JournalEntry, type KeptHeaders, Recent, toBody } from './entry.ts';
 import { bodyOfWhole } from './whole-answer.ts';
 
 interface Body {
   text: string;
   state: 'reading' | 'whole' | 'cut' | 'broken';
-}
-
-/** What many exchanges have in common. */
-interface Kind extends Pick<Exchange, 'provider' | 'account'> {
-  method: string;
-  path: string;
 }
 
 /** An answer of the server itself. The body is that of a create. */
@@ -23,49 +16,37 @@ interface Served {
   body: Body | undefined;
 }
 
-/** An exchange, running or finished. Its entry is computed on demand. Equal parts are shared: a poll is a few numbers. */
+/** An exchange, running or finished. Its entry is computed on demand. Equal headers and bodies are shared. */
 export class Recording {
   readonly number: number;
   readonly #at: number;
-  readonly #kind: Kind;
+  readonly #of: Pick<JournalEntry, 'provider' | 'account' | 'method' | 'path'>;
   readonly #headers: Record<string, string>;
   readonly #body: Body | undefined;
   #status: number | undefined;
   #answerHeaders: Record<string, string> | undefined;
   #answerBody: Body | undefined;
   #problem: string | undefined;
-  #served: Served | undefined;
-  /** The answers before that, if the server got the request several times. */
-  #servedBefore: Served[] | undefined;
+  /** The server's own answers: several, if it got the request several times. */
+  #served: readonly Served[] = [];
   #faults: string[] | undefined;
   #durationMs = 0;
 
-  constructor(
-    number: number,
-    at: number,
-    of: Pick<Exchange, 'provider' | 'account'>,
-    request: Request,
-    reading: Reading,
-  ) {
+  constructor(number: number, at: number, { provider, account, request }: Exchange, reading: Reading) {
     const { pathname, search } = new URL(request.url);
     this.number = number;
     this.#at = at;
-    this.#kind = reading.kind({
-      provider: of.provider,
-      account: of.account,
-      method: request.method,
-      path: pathname + search,
-    });
+    this.#of = { provider, account, method: request.method, path: pathname + search };
     this.#headers = reading.headers.of('request', request.headers);
     this.#body = reading.start(request);
   }
 
   /** Records the server's own answer, before any fault. */
   served(response: Response, reading: Reading): void {
-    if (this.#served !== undefined) this.#servedBefore = [...(this.#servedBefore ?? []), this.#served];
-    const isCreated = this.#kind.method === 'POST' && response.ok;
+    const isCreated = this.#of.method === 'POST' && response.ok;
     // The answer of a read is kept once, as the caller gets it.
-    this.#served = reading.served(response.status, isCreated ? reading.start(response) : undefined);
+    const body = isCreated ? reading.start(response) : undefined;
+    this.#served = [...this.#served, { status: response.status, body }];
   }
 
   answered(response: Response, now: number, reading: Reading): void {
@@ -85,11 +66,9 @@ export class Recording {
   }
 
   toEntry(): JournalEntry {
-    const { provider, account, method, path } = this.#kind;
+    const { provider, account, method, path } = this.#of;
     const found = operationOf(provider, method, path);
     const body = toBody(this.#answerBody?.text);
-    const requestBody = toBody(this.#body?.text);
-    const server = this.#serverEntry();
     const made = this.#made();
     const resource = found?.resource ?? (isCreate(method, this.#status) ? idIn(body) : undefined);
     const problem = this.#problem ?? problemOf(this.#answerBody);
@@ -97,38 +76,32 @@ export class Recording {
       number: this.number,
       at: new Date(this.#at).toISOString(),
       provider,
-      ...(account !== undefined && { account }),
+      account,
       method,
       path,
-      ...(found && { operation: found.operation.id }),
-      ...(resource !== undefined && { resource }),
-      request: { headers: this.#headers, ...(requestBody !== undefined && { body: requestBody }) },
+      operation: found?.operation,
+      resource,
+      request: { headers: this.#headers, body: toBody(this.#body?.text) },
       status: this.#status ?? null,
-      response: {
-        headers: this.#answerHeaders ?? {},
-        ...(body !== undefined && { body }),
-        ...(problem !== undefined && { problem }),
-      },
+      response: { headers: this.#answerHeaders ?? {}, body, problem },
       duration_ms: Math.round(this.#durationMs),
-      ...(server !== undefined && { server }),
-      ...(made.length > 1 && { made }),
-      ...(this.#faults && { faults: this.#faults }),
+      server: this.#serverEntry(),
+      made: made.length > 1 ? made : undefined,
+      faults: this.#faults,
     };
   }
 
   /** The server's answer, if the caller saw another one. */
   #serverEntry(): JournalEntry['server'] {
-    const server = this.#served;
+    const server = this.#served.at(-1);
     if (server === undefined || (server.status === this.#status && this.#faults === undefined))
       return undefined;
-    const resource = idIn(toBody(server.body?.text));
-    return { status: server.status, ...(resource !== undefined && { resource }) };
+    return { status: server.status, resource: idIn(toBody(server.body?.text)) };
   }
 
   /** The ids of the resources that the server made. */
   #made(): string[] {
-    const served = [...(this.#servedBefore ?? []), ...(this.#served ? [this.#served] : [])];
-    return [...new Set(served.flatMap(({ body }) => idIn(toBody(body?.text)) ?? []))];
+    return [...new Set(this.#served.flatMap(({ body }) => idIn(toBody(body?.text)) ?? []))];
   }
 }
 
@@ -152,8 +125,6 @@ function problemOf(body: Body | undefined): string | undefined {
 export class Reading {
   readonly headers: KeptHeaders;
   readonly #open = new Set<Promise<void>>();
-  readonly #kinds = new Recent<Kind>();
-  readonly #served = new Recent<Served>();
   readonly #bodies = new Recent<Body>();
   readonly #maxBytes: number;
 
@@ -161,16 +132,6 @@ export class Reading {
   constructor(maxBytes: number, headers: KeptHeaders) {
     this.#maxBytes = maxBytes;
     this.headers = headers;
-  }
-
-  kind(kind: Kind): Kind {
-    const { provider, account, method, path } = kind;
-    return this.#kinds.get(JSON.stringify([provider, account, method, path]), () => kind);
-  }
-
-  served(status: number, body: Body | undefined): Served {
-    const served = { status, body };
-    return body === undefined ? this.#served.get(String(status), () => served) : served;
   }
 
   /** Starts to read a body. Undefined if there is none. */

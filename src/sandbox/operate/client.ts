@@ -2,7 +2,6 @@ import type { commands as marketplaceCommands } from '../../marketplace/operate/
 import type { AnyOperation as MarketplaceOperation } from '../../marketplace/operate/operations.ts';
 import type { commands as providerCommands } from '../../orchestrator/operate/commands.ts';
 import type { AnyOperation as ProviderOperation } from '../../orchestrator/operate/operations.ts';
-import type { providerOperations } from './provider.ts';
 
 interface Performed {
   name: string;
@@ -18,9 +17,7 @@ type CallsOf<Operation extends Performed> = {
 type InputOf<O extends Performed> = Parameters<O['perform']>[2];
 
 /** The operator API of a provider of the sandbox. */
-export type ProviderOperator = CallsOf<
-  ProviderOperation | (typeof providerCommands | typeof providerOperations)[number]
->;
+export type ProviderOperator = CallsOf<ProviderOperation | (typeof providerCommands)[number]>;
 /** The operator API of the marketplace of the sandbox. */
 export type MarketplaceOperator = CallsOf<MarketplaceOperation | (typeof marketplaceCommands)[number]>;
 

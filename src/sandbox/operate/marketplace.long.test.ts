@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createSandbox } from '../../compose/sandbox/sandbox.ts';
-import type { Sandbox, SandboxUser } from '../sandbox.ts';
+import type { SandboxUser } from '../parts.ts';
+import type { Sandbox } from '../sandbox.ts';
 import type { MarketplaceOperator } from './client.ts';
 
 let sandbox: Sandbox;

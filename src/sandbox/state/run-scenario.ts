@@ -2,19 +2,15 @@ import type { Configuration } from '../../contract/configuration.ts';
 import type { Instance } from '../../contract/instance.ts';
 import type { Volume, VolumeLocation } from '../../contract/volume.ts';
 import { Fatal } from '../../ports/errors.ts';
+import { toProviderName } from '../options.ts';
+import type { SandboxParts } from '../parts.ts';
 import type { Scenario, ScenarioStep } from './scenario-format.ts';
 
 /** The sandbox that a scenario acts on. Requests go directly to the servers, without faults and without the journal. */
 export interface ScenarioTarget {
-  /** Full names of the providers. The first is the default. */
-  providers: readonly string[];
+  sandbox: Pick<SandboxParts, 'clock' | 'providers' | 'faults' | 'transitions'>;
   capacity: 'unlimited' | 'catalog';
   send(request: ScenarioRequest): Promise<{ status: number; body: unknown }>;
-  arm(fault: Step<'arm'>['fault']): Promise<void>;
-  setTransitions(setting: Step<'transitions'>['transitions']): void;
-  now(): number;
-  advance(ms: number): Promise<void>;
-  advanceUntilIdle(): Promise<void>;
 }
 
 export interface ScenarioRequest {
@@ -68,7 +64,8 @@ class ScenarioRun {
     this.#target = target;
   }
 
-  async do(step: ScenarioStep): Promise<void> {
+  async do(step: ScenarioStep): Promise<unknown> {
+    const { clock, transitions } = this.#target.sandbox;
     switch (step.do) {
       case 'create_instance':
         return this.#createInstances(step);
@@ -83,34 +80,26 @@ class ScenarioRun {
       case 'arm':
         return this.#arm(step);
       case 'transitions':
-        return this.#target.setTransitions(this.#withIds(step.transitions));
+        return transitions.set(this.#withIds(step.transitions));
       case 'advance':
-        return this.#target.advance(step.by);
+        return clock.advance(step.by);
       case 'advance_until_idle':
-        return this.#target.advanceUntilIdle();
+        return clock.advanceUntilIdle();
       case 'request':
         return this.#request(step);
     }
   }
 
-  async #arm({ fault, if_made: ifMade }: Step<'arm'>): Promise<void> {
-    const { instance, volume } = fault;
+  async #arm({ fault: { fault, ...options }, if_made: ifMade }: Step<'arm'>): Promise<void> {
+    const { instance, volume } = options;
     const isMade = [instance, volume].every((name) => name === undefined || this.made.has(name));
-    if (isMade || !ifMade) await this.#target.arm(this.#withIds(fault));
+    if (isMade || !ifMade) await this.#target.sandbox.faults.arm(fault, this.#withIds(options));
   }
 
-  /** Replaces the names of providers by full names, and of earlier steps by ids. */
-  #withIds<
-    S extends { provider?: string | undefined; instance?: string | undefined; volume?: string | undefined },
-  >(setting: S): S {
-    const { provider, instance, volume } = setting;
-    const idOf = (name: string): string => this.made.get(name)?.id ?? name;
-    return {
-      ...setting,
-      ...(provider !== undefined && provider !== 'marketplace' && { provider: this.#provider(provider) }),
-      ...(instance !== undefined && { instance: idOf(instance) }),
-      ...(volume !== undefined && { volume: idOf(volume) }),
-    };
+  /** Replaces the names of earlier steps by ids. */
+  #withIds<S extends { instance?: string | undefined; volume?: string | undefined }>(setting: S): S {
+    const idOf = (name: string | undefined) => name && (this.made.get(name)?.id ?? name);
+    return { ...setting, instance: idOf(setting.instance), volume: idOf(setting.volume) };
   }
 
   async #createInstances(step: Step<'create_instance'>): Promise<void> {
@@ -142,7 +131,10 @@ class ScenarioRun {
   }: Pick<Step<'create_instance'>, 'account' | 'configuration_id' | 'region'> & { provider: string }) {
     const path = id === undefined ? '/v1/availability' : '/v1/configurations';
     const { configurations } = await this.#ask<{ configurations: Configuration[] }>(200, {
-      ...{ provider, account, method: 'GET', path },
+      provider,
+      account,
+      method: 'GET',
+      path,
     });
     const [offer] = configurations
       .filter((configuration) => id === undefined || configuration.id === id)
@@ -171,7 +163,7 @@ class ScenarioRun {
     const region = step.region ?? (await this.#regionOf(labels[0])) ?? locations[0]?.id;
     const { id } = await this.#ask<Volume>(201, {
       ...{ ...to, method: 'POST', path: '/v1/volumes' },
-      body: { name: as, size_gb, region, ...(instances.length > 0 && { instance_ids: instances }) },
+      body: { name: as, size_gb, region, instance_ids: instances.length > 0 ? instances : undefined },
     });
     this.#remember(as, { ...to, id });
     const goal = instances.length > 0 ? 'ATTACHED' : 'AVAILABLE';
@@ -257,32 +249,28 @@ class ScenarioRun {
     const [first] = made;
     if (first === undefined) return;
     const { provider, account } = first;
-    await this.#until(
-      `${made.length === 1 ? first.id : `${made.length} instances`} are ${goal}`,
-      async () => {
-        const list = { provider, account, method: 'GET', path: '/v1/instances' };
-        const { instances } = await this.#ask<{ instances: Instance[] }>(200, list);
-        const statuses = new Map(instances.map(({ id, status }) => [id, status]));
-        return made.every(({ id }) => (statuses.get(id) ?? 'gone') === goal);
-      },
-    );
+    await this.#until(`${made.map(({ id }) => id).join(', ')} is ${goal}`, async () => {
+      const list = { provider, account, method: 'GET', path: '/v1/instances' };
+      const { instances } = await this.#ask<{ instances: Instance[] }>(200, list);
+      const statuses = new Map(instances.map(({ id, status }) => [id, status]));
+      return made.every(({ id }) => (statuses.get(id) ?? 'gone') === goal);
+    });
   }
 
   async #until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
-    const end = this.#target.now() + LONGEST_WAIT_MS;
+    const { clock } = this.#target.sandbox;
+    const end = clock.now() + LONGEST_WAIT_MS;
     while (!(await isTrue())) {
-      if (this.#target.now() > end) throw new Fatal(`timed out waiting until ${what}`);
-      await this.#target.advance(CHECK_EVERY_MS);
+      if (clock.now() > end) throw new Fatal(`timed out waiting until ${what}`);
+      await clock.advance(CHECK_EVERY_MS);
     }
   }
 
   #provider(name: string | undefined): string {
-    const [first] = this.#target.providers;
-    const full =
-      name === undefined
-        ? first
-        : this.#target.providers.find((one) => one === name || one === `provider-${name}`);
-    if (full === undefined) throw new Fatal(`the sandbox has no provider ${name}`);
+    const { providers } = this.#target.sandbox;
+    const [first = ''] = providers.keys();
+    const full = name === undefined ? first : toProviderName(name);
+    if (!providers.has(full)) throw new Fatal(`the sandbox has no provider ${name}`);
     return full;
   }
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
+import { ApiError } from '../../contract/errors.ts';
 import { nextTurn } from '../../ports/clock.ts';
-import { Fatal } from '../../ports/errors.ts';
 import type { SandboxClock } from '../clock.ts';
 import { BrokenConnection } from '../faults/connection.ts';
 
@@ -60,10 +60,10 @@ export class Snapshots {
     return toSnapshot(name, moment);
   }
 
-  /** @throws {Fatal} if there is no snapshot of that name */
+  /** @throws {ApiError} if there is no snapshot of that name */
   async restore(name: string): Promise<Snapshot> {
     const moment = this.#taken.get(name);
-    if (moment === undefined) throw new Fatal(`There is no snapshot ${name}.`);
+    if (moment === undefined) throw noSnapshot(name);
     await this.#clock.exclusively(() => this.#load(moment));
     return toSnapshot(name, moment);
   }
@@ -72,8 +72,9 @@ export class Snapshots {
     return [...this.#taken].map(([name, moment]) => toSnapshot(name, moment));
   }
 
-  remove(name: string): boolean {
-    return this.#taken.delete(name);
+  /** @throws {ApiError} if there is no snapshot of that name */
+  remove(name: string): void {
+    if (!this.#taken.delete(name)) throw noSnapshot(name);
   }
 
   /** Saves all parts at one moment, like a power cut. */
@@ -95,6 +96,8 @@ export class Snapshots {
     this.#loaded();
   }
 }
+
+const noSnapshot = (name: string) => new ApiError('not_found', `There is no snapshot ${name}.`);
 
 function toSnapshot(name: string, { at }: Moment): Snapshot {
   return { name, at: new Date(at).toISOString() };

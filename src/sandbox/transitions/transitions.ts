@@ -3,9 +3,8 @@ import { invalidRequest } from '../../contract/errors.ts';
 import type { Carry } from '../../platform-model/platform.ts';
 import { resourceOf } from '../faults/arming.ts';
 import { type FaultClock, NEVER_MS } from '../faults/fault.ts';
-import type { FaultTarget } from '../faults/layers/targets.ts';
 import { phaseOf, phases, volumePhaseOf } from '../phases.ts';
-import type { Layer } from '../provider.ts';
+import type { Layer, Targets } from '../provider.ts';
 import { parseSetting, withFullName } from '../settings.ts';
 import { endAt, partsUnderWay, type Transition } from './under-way.ts';
 
@@ -54,7 +53,7 @@ interface SavedTransitions {
 interface Deps {
   clock: FaultClock;
   /** Providers by name. */
-  providers: ReadonlyMap<string, FaultTarget>;
+  providers: Targets;
 }
 
 export class Transitions {

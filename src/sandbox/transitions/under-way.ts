@@ -38,17 +38,9 @@ export function endAt(
     );
 }
 
+const POWERS = { boot: 'building', stop: 'stopping', start: 'starting', destroy: 'destroying' } as const;
+
 function isUnderWay({ power, bootedAt, isRestarting }: SandboxMachine, phase: Phase, now: number): boolean {
-  switch (phase) {
-    case 'boot':
-      return power === 'building';
-    case 'stop':
-      return power === 'stopping';
-    case 'start':
-      return power === 'starting';
-    case 'destroy':
-      return power === 'destroying';
-    case 'restart':
-      return isRestarting === true || (power === 'running' && (bootedAt ?? 0) > now);
-  }
+  if (phase === 'restart') return isRestarting === true || (power === 'running' && (bootedAt ?? 0) > now);
+  return power === POWERS[phase];
 }

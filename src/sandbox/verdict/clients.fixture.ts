@@ -1,5 +1,6 @@
 import { SSH_KEY } from '../faults/bench.fixture.ts';
-import type { Sandbox, SandboxAccount } from '../sandbox.ts';
+import type { SandboxAccount } from '../parts.ts';
+import type { Sandbox } from '../sandbox.ts';
 
 /** What a client does. Those of {@link goodHabits} obey the contract. */
 interface Habits {

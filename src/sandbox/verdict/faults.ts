@@ -1,8 +1,15 @@
 import { type FaultName, faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
 import { type Breach, CREATES, isEnd, silenceUntil } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
-import { type ClientJournal, LONGEST_SILENCE_S } from './client-journal.ts';
-import { type Finding, type NotTested, type Rule, resourceOf, toFinding } from './rule.ts';
+import {
+  type ClientJournal,
+  type Finding,
+  LONGEST_SILENCE_S,
+  type NotTested,
+  type Rule,
+  resourceOf,
+  toFinding,
+} from './rule.ts';
 
 /** The faults between client and server. Other faults show in statuses, which the other rules judge. */
 export const requestFaults: readonly FaultName[] = faultNames.filter((name) =>

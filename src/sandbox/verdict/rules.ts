@@ -1,6 +1,5 @@
 import { CREATES, DELETES, READS } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
-import { type ClientJournal, type Life, LONGEST_SILENCE_S } from './client-journal.ts';
 import {
   faultsOfCreates,
   faultsOfLeftover,
@@ -9,7 +8,15 @@ import {
   struckFaults,
   survival,
 } from './faults.ts';
-import { type Finding, type NotTested, type Rule, toFinding } from './rule.ts';
+import {
+  type ClientJournal,
+  type Finding,
+  type Life,
+  LONGEST_SILENCE_S,
+  type NotTested,
+  type Rule,
+  toFinding,
+} from './rule.ts';
 
 /** One second less than the contract says: timers and networks are not exact. */
 const SHORTEST_INTERVAL_S = 9;

@@ -1,9 +1,25 @@
 import { z } from '@hono/zod-openapi';
 import type { JournalEntry } from '../journal/entry.ts';
-import { type AcceptedFailure, acceptedBy, type Baseline, baselineSchema } from './baseline.ts';
-import { ClientJournal } from './client-journal.ts';
-import type { Rule } from './rule.ts';
-import { rulesFor } from './rules.ts';
+import { requestFaults } from './faults.ts';
+import { ClientJournal, type Finding, type Rule } from './rule.ts';
+import { rules, rulesFor } from './rules.ts';
+
+const ruleIds = [...rules.map(({ id }) => id), ...requestFaults.map((fault) => `survives-${fault}`)];
+
+const acceptedSchema = z
+  .strictObject({
+    rule: z.enum(ruleIds),
+    reason: z.string().min(1).meta({ description: 'Why the failure is accepted.' }),
+    resources: z.array(z.string()).min(1).optional().meta({
+      description: 'Only the failures of these resources. Default: all failures of the rule.',
+    }),
+  })
+  .meta({ id: 'AcceptedFailure' });
+
+/** Accepted failures, the content of a baseline file. */
+export const baselineSchema = z.strictObject({ accepted: z.array(acceptedSchema) }).meta({ id: 'Baseline' });
+export type Baseline = z.infer<typeof baselineSchema>;
+export type AcceptedFailure = Baseline['accepted'][number];
 
 const results = ['pass', 'fail', 'accepted', 'not_tested'] as const;
 
@@ -65,10 +81,10 @@ export function judge(
 ): Verdict {
   const journal = new ClientJournal(entries, now, account);
   const used = new Set<AcceptedFailure>();
-  const rules = rulesFor(journal).map((rule) => resultOf(rule, journal, baseline, used));
-  const wasTested = new Set(rules.filter(({ result }) => result !== 'not_tested').map(({ rule }) => rule));
+  const judged = rulesFor(journal).map((rule) => resultOf(rule, journal, baseline, used));
+  const wasTested = new Set(judged.filter(({ result }) => result !== 'not_tested').map(({ rule }) => rule));
   const count = (asked: RuleResult['result']): number =>
-    rules.filter(({ result }) => result === asked).length;
+    judged.filter(({ result }) => result === asked).length;
   const counts = {
     pass: count('pass'),
     fail: count('fail'),
@@ -77,12 +93,12 @@ export function judge(
   };
   return {
     at: new Date(now).toISOString(),
-    ...(account !== undefined && { account }),
+    account,
     requests: journal.entries.length,
     dropped,
     holds: counts.fail === 0 && wasTested.size > 0,
     counts,
-    rules,
+    rules: judged,
     no_longer_failing: baseline.accepted.filter((entry) => wasTested.has(entry.rule) && !used.has(entry)),
   };
 }
@@ -106,4 +122,17 @@ function resultOf(
   const isAccepted = findings.every((finding) => 'accepted' in finding);
   const result = findings.length === 0 ? 'pass' : isAccepted ? 'accepted' : 'fail';
   return { ...rule, result, findings };
+}
+
+/** The entry that accepts a finding. */
+function acceptedBy(
+  { accepted }: Baseline,
+  ruleId: string,
+  { resource }: Finding,
+): AcceptedFailure | undefined {
+  return accepted.find(
+    ({ rule, resources }) =>
+      rule === ruleId &&
+      (resources === undefined || (resource !== undefined && resources.includes(resource))),
+  );
 }

@@ -1,5 +1,5 @@
 import type { Finding } from './rule.ts';
-import type { RuleResult, Verdict } from './verdict.ts';
+import type { Verdict } from './verdict.ts';
 
 /** Invisible characters, and those that XML does not allow. Line breaks and tabs are text. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufffe\uffff]/gu;
@@ -8,13 +8,6 @@ const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Co
 export function visible(text: string): string {
   return text.replace(UNSEEN, (character) => `\\u${character.codePointAt(0)?.toString(16).padStart(4, '0')}`);
 }
-
-export const resultWords: Readonly<Record<RuleResult['result'], string>> = {
-  fail: 'fail',
-  accepted: 'accepted',
-  pass: 'pass',
-  not_tested: 'not tested',
-};
 
 /** `The verdict fails: 1 rule failed, 7 passed, …`. */
 export function summaryOf({ holds, counts, requests, dropped, account }: Verdict): string {

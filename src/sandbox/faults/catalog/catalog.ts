@@ -1,12 +1,10 @@
 import type { z } from 'zod';
 import type { Fault } from '../fault.ts';
 import { answerFaults } from './answer-faults.ts';
-import { connectionFaults } from './connection-faults.ts';
-import { machineFaults } from './machine-faults.ts';
+import { connectionFaults, tlsFaults } from './connection-faults.ts';
+import { machineFaults, sshFaults } from './machine-faults.ts';
 import { platformFaults } from './platform-faults.ts';
-import { sshFaults } from './ssh-faults.ts';
 import { statusFaults } from './status-faults.ts';
-import { tlsFaults } from './tls-faults.ts';
 
 /** All faults, from the client's side to the machine's. Of the faults of one exchange, the first is the outermost. */
 export const faultCatalog = {

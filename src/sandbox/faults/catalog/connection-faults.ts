@@ -1,30 +1,47 @@
 import { z } from 'zod';
 import { BrokenConnection, delay, delivered, untilAborted } from '../connection.ts';
-import type { HttpFault } from '../fault.ts';
+import { type HttpFault, httpFault, type TlsFault } from '../fault.ts';
 import { bytesOf } from '../rewrite.ts';
 
-const none = z.object({});
+const HTTPS = 'O: the endpoints are reachable over HTTPS.';
+const UNREACHABLE = 'M: an unreachable provider ends no deployment.';
 const UNKNOWN_OUTCOME = 'M: a request without an answer may have been carried out.';
-const UNREADABLE = 'M: an unreadable answer proves nothing.';
+const IDEMPOTENT = 'O: an Idempotency-Key makes one instance.';
+const DEADLINE = 'M: the whole answer has a deadline.';
 
-function connectionFault<S extends z.ZodObject = typeof none>({
-  params = none as unknown as S,
-  ...row
-}: Omit<HttpFault<S>, 'layer' | 'on' | 'params'> & { params?: S }): HttpFault<S> {
-  return { layer: 'connection', on: ['*'], params, ...row };
-}
+const tls = { layer: 'tls', on: [], params: z.object({}) } as const;
 
-function halfBodyFault(ending: 'reset' | 'silence', does: string, strikes: string) {
-  return connectionFault({
-    does,
-    strikes,
-    async answer({ clock, request }, ask) {
-      const response = await ask();
-      const whole = await bytesOf(response);
-      const half = whole.subarray(0, Math.floor(whole.byteLength / 2));
-      return delivered(response, whole, { pieces: [half], everyMs: 0, ending }, clock, request);
-    },
-  });
+export const tlsFaults = {
+  'certificate-expired': {
+    ...tls,
+    does: 'The certificate expired a day ago.',
+    strikes: HTTPS,
+    certificate: 'expired',
+    code: 'CERT_HAS_EXPIRED',
+  },
+  'certificate-wrong-name': {
+    ...tls,
+    does: 'The certificate is for another name.',
+    strikes: HTTPS,
+    certificate: 'wrong-name',
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  },
+  'handshake-reset': {
+    ...tls,
+    does: 'The connection is reset after the first message of the handshake.',
+    strikes: UNREACHABLE,
+    code: 'ECONNRESET',
+  },
+} as const satisfies Record<string, TlsFault>;
+
+/** Half of the body comes, then it ends. */
+function halfBody(ending: 'reset' | 'silence'): HttpFault['answer'] {
+  return async ({ clock, request }, ask) => {
+    const response = await ask();
+    const whole = await bytesOf(response);
+    const half = whole.subarray(0, Math.floor(whole.byteLength / 2));
+    return delivered(response, whole, { pieces: [half], everyMs: 0, ending }, clock, request);
+  };
 }
 
 /** Copies a request so that it survives its connection. */
@@ -44,13 +61,13 @@ function piecesOf(body: Uint8Array, bytes: number): Uint8Array[] {
 const PIECES_PER_S = 10;
 
 export const connectionFaults = {
-  latency: connectionFault({
+  latency: httpFault('connection', {
     does: 'The answer comes later, by `ms` and up to `jitter_ms` more.',
     strikes: 'M: a slow provider does not delay others.',
-    params: z.object({
+    params: {
       ms: z.number().min(0).default(2_000),
       jitter_ms: z.number().min(0).default(0),
-    }),
+    },
     times: 'sticky',
     async answer({ clock, params: { ms, jitter_ms: jitterMs }, draw }, ask) {
       const response = await ask();
@@ -58,85 +75,85 @@ export const connectionFaults = {
       return response;
     },
   }),
-  'slow-request': connectionFault({
+  'slow-request': httpFault('connection', {
     does: 'The request reaches the server `ms` later.',
     strikes: 'O: a client that gave up may still have made an instance.',
-    params: z.object({ ms: z.number().min(0).default(15_000) }),
+    params: { ms: z.number().min(0).default(15_000) },
     async answer({ clock, params, request }, ask) {
       const again = await detached(request);
       await delay(clock, params.ms);
       return ask(again());
     },
   }),
-  'no-answer': connectionFault({
+  'no-answer': httpFault('connection', {
     does: 'No answer comes until the client gives up. The request is carried out, unless `done` is false.',
     strikes: UNKNOWN_OUTCOME,
-    params: z.object({ done: z.boolean().default(true) }),
+    params: { done: z.boolean().default(true) },
     async answer({ params, request }, ask) {
       const again = await detached(request);
       if (params.done) await ask(again());
       return untilAborted(request);
     },
   }),
-  'connection-refused': connectionFault({
+  'connection-refused': httpFault('connection', {
     does: 'The server is unreachable: the connection breaks at once, and nothing is carried out.',
-    strikes: 'M: an unreachable provider ends no deployment.',
+    strikes: UNREACHABLE,
     async answer() {
       throw new BrokenConnection('ECONNREFUSED');
     },
   }),
-  'request-lost': connectionFault({
+  'request-lost': httpFault('connection', {
     does: 'The connection breaks before the server has seen the request; nothing is carried out.',
     strikes: UNKNOWN_OUTCOME,
     async answer() {
       throw new BrokenConnection();
     },
   }),
-  'answer-lost': connectionFault({
+  'answer-lost': httpFault('connection', {
     does: 'The request is carried out, and the connection breaks before its answer: a lost 201.',
-    strikes: 'O: an Idempotency-Key makes one instance.',
+    strikes: IDEMPOTENT,
     async answer({ request }, ask) {
       const again = await detached(request);
       await bytesOf(await ask(again()));
       throw new BrokenConnection();
     },
   }),
-  'carried-out-late': connectionFault({
+  'carried-out-late': httpFault('connection', {
     does: 'The connection breaks, but the request is still carried out `ms` later.',
     strikes: UNKNOWN_OUTCOME,
-    params: z.object({ ms: z.number().min(0).default(20_000) }),
+    params: { ms: z.number().min(0).default(20_000) },
     async answer({ clock, params, request }, ask) {
       const again = await detached(request);
       clock.setTimer(params.ms, () => void ask(again()).then(bytesOf, () => undefined));
       throw new BrokenConnection();
     },
   }),
-  'delivered-twice': connectionFault({
+  'delivered-twice': httpFault('connection', {
     does: 'A proxy sends the request twice; the second answer comes back.',
-    strikes: 'O: an Idempotency-Key makes one instance.',
+    strikes: IDEMPOTENT,
     async answer({ request }, ask) {
       const again = await detached(request);
       await bytesOf(await ask(again()));
       return ask(again());
     },
   }),
-  'half-body-reset': halfBodyFault(
-    'reset',
-    'Half of the body comes, then the connection is reset.',
-    UNREADABLE,
-  ),
-  'half-body-silence': halfBodyFault(
-    'silence',
-    'Half of the body comes, then nothing more; the connection stays open.',
-    'M: the whole answer has a deadline.',
-  ),
-  'slow-body': connectionFault({
+  'half-body-reset': httpFault('connection', {
+    does: 'Half of the body comes, then the connection is reset.',
+    strikes: 'M: an unreadable answer proves nothing.',
+    answer: halfBody('reset'),
+  }),
+  'half-body-silence': httpFault('connection', {
+    does: 'Half of the body comes, then nothing more; the connection stays open.',
+    strikes: DEADLINE,
+    answer: halfBody('silence'),
+  }),
+  'slow-body': httpFault('connection', {
     does: 'The body comes `bytes` at a time, `every_ms` apart: by default one byte per second.',
-    strikes: 'M: the whole answer has a deadline.',
-    params: z.object({
+    strikes: DEADLINE,
+    params: {
       bytes: z.int().min(1).default(1),
       every_ms: z.number().min(1).default(1_000),
-    }),
+    },
     async answer({ clock, params: { bytes, every_ms: everyMs }, request }, ask) {
       const response = await ask();
       const body = await bytesOf(response);
@@ -144,13 +161,13 @@ export const connectionFaults = {
       return delivered(response, body, { pieces, everyMs, ending: 'whole' }, clock, request);
     },
   }),
-  'slow-connection': connectionFault({
+  'slow-connection': httpFault('connection', {
     does: 'The connection has `latency_ms` before each answer, and carries `bytes_per_s` of the bodies of requests and answers.',
-    strikes: 'M: the whole answer has a deadline.',
-    params: z.object({
+    strikes: DEADLINE,
+    params: {
       latency_ms: z.number().min(0).default(200),
       bytes_per_s: z.number().min(1).default(10_000),
-    }),
+    },
     isOfConnections: true,
     times: 'sticky',
     async answer({ clock, params: { latency_ms: latencyMs, bytes_per_s: bytesPerS }, request }, ask) {
@@ -168,17 +185,17 @@ export const connectionFaults = {
       return delivered(response, body, { pieces, everyMs, ending: 'whole' }, clock, request);
     },
   }),
-  'half-closed-before-answer': connectionFault({
+  'half-closed-before-answer': httpFault('connection', {
     does: 'The server closes its half of the connection (FIN) in place of an answer, and goes on reading. The request is carried out, unless `done` is false.',
     strikes: UNKNOWN_OUTCOME,
-    params: z.object({ done: z.boolean().default(true) }),
+    params: { done: z.boolean().default(true) },
     async answer({ params, request }, ask) {
       const again = await detached(request);
       if (params.done) await bytesOf(await ask(again()));
       throw new BrokenConnection('UND_ERR_SOCKET');
     },
   }),
-  'half-closed-after-answer': connectionFault({
+  'half-closed-after-answer': httpFault('connection', {
     does: 'The server closes its half of the connection (FIN) after an answer that promised to keep it alive, and goes on reading. The next request on it is not carried out.',
     strikes: UNKNOWN_OUTCOME,
     isOfConnections: true,
@@ -189,7 +206,7 @@ export const connectionFaults = {
       return delivered(response, body, { pieces: [body], everyMs: 0, ending: 'half-close' }, clock, request);
     },
   }),
-  'dead-connection': connectionFault({
+  'dead-connection': httpFault('connection', {
     does: 'The server answers, then is silent on the connection. The next request on it is not carried out, and gets no answer until the client gives up.',
     strikes: UNKNOWN_OUTCOME,
     isOfConnections: true,

@@ -5,14 +5,15 @@ import type {
   ErrorCode as MarketplaceCode,
   RateLimitBody,
 } from '../../../marketplace/contract/errors.ts';
-import type { HttpFault } from '../fault.ts';
+import { type HttpFault, httpFault, type More } from '../fault.ts';
 import { withText } from '../rewrite.ts';
 
-const carriedOut = {
-  done: z.boolean().default(false).meta({ description: 'Whether the request is carried out nevertheless.' }),
-};
-const retryAfter = { ...carriedOut, retry_after_s: z.int().min(0).default(2) };
-type Options = { done: boolean; retry_after_s?: number };
+const done = z
+  .boolean()
+  .default(false)
+  .meta({ description: 'Whether the request is carried out nevertheless.' });
+const retryAfter = { retry_after_s: z.int().min(0).default(2) };
+type Done = { done: z.ZodDefault<z.ZodBoolean> };
 
 /** Codes that only the marketplace uses. */
 const marketplaceCodes: Partial<Record<number, MarketplaceCode>> = {
@@ -25,12 +26,7 @@ const marketplaceCodes: Partial<Record<number, MarketplaceCode>> = {
   503: 'UNAVAILABLE',
 };
 
-function refusal(
-  { url }: Request,
-  status: number,
-  code: string,
-  { retry_after_s: seconds }: Partial<Options>,
-): Response {
+function refusal({ url }: Request, status: number, code: string, seconds?: number): Response {
   const message = `Answer of an armed fault: ${code}.`;
   const isMarketplace = new URL(url).pathname.startsWith('/api/');
   return Response.json(
@@ -49,140 +45,115 @@ function marketplaceBody(status: number, text: string, retryAfterS = 1): ErrorBo
   return { error: code, message: text, retryAfter: Math.max(1, retryAfterS) };
 }
 
-function statusFault<S extends z.ZodObject>(
-  params: S,
-  row: Pick<HttpFault<S>, 'does' | 'strikes' | 'reddens'> & { on?: string[] },
-  reply: (request: Request, params: z.infer<S>) => Response,
-): HttpFault<S> {
-  return {
-    layer: 'status',
-    on: ['*'],
-    params,
-    ...row,
-    async answer({ request, params: given }, ask) {
-      const made = reply(request, given);
-      if ((given as Partial<Options>).done) await (await ask()).arrayBuffer();
-      return made;
-    },
-  };
-}
-
-/** A fault with an error of the contract's table. */
-function errorOf<S extends z.ZodRawShape = typeof carriedOut>(
-  code: ErrorCode,
-  row: Parameters<typeof statusFault<z.ZodObject<S>>>[1],
-  shape = carriedOut as unknown as S,
-) {
-  const { status } = errorTable[code];
-  const reply = (request: Request, given: object) => refusal(request, status, code, given);
-  return statusFault(z.object(shape), row, reply);
-}
-
-function gateway(status: number, title: string, strikes: string, done: boolean) {
-  const params = z.object({ done: z.boolean().default(done) });
-  return statusFault(
-    params,
-    {
-      does: `${status}, with the HTML page of a proxy.${done ? ' The request was carried out.' : ''}`,
-      strikes,
-    },
-    () => page(status, title),
-  );
-}
-
 function page(status: number, title: string): Response {
   const html = `<html>\n<head><title>${title}</title></head>\n<body><center><h1>${title}</h1></center></body>\n</html>\n`;
   return new Response(html, { status, headers: { 'content-type': 'text/html' } });
 }
 
-const FALSE_404 = 'O: 404 is the end of an instance, answered only with proof.';
+/** Another answer. The request is carried out only if `done` says so. */
+function instead<S extends z.ZodRawShape = Record<never, never>>(
+  does: string,
+  strikes: string,
+  reply: (request: Request, params: z.output<z.ZodObject<S>>) => Response,
+  { params = {} as S, ...more }: More<S> = {},
+): HttpFault<Done & S> {
+  return httpFault<Done & S>('status', {
+    does,
+    strikes,
+    params: { done, ...params },
+    ...more,
+    async answer({ request, params: given }, ask) {
+      const made = reply(request, given as z.output<z.ZodObject<S>>);
+      if ((given as { done: boolean }).done) await (await ask()).arrayBuffer();
+      return made;
+    },
+  });
+}
+
+/** An error of the contract's table. */
+function errorOf<S extends z.ZodRawShape = Record<never, never>>(
+  code: ErrorCode,
+  does: string,
+  strikes: string,
+  more?: More<S>,
+) {
+  const reply = (request: Request, { retry_after_s: seconds }: { retry_after_s?: number }) =>
+    refusal(request, errorTable[code].status, code, seconds);
+  return instead<S>(does, strikes, reply, more);
+}
+
+const CREDENTIAL = 'O: invalid credentials are 401.';
+const SAYS_NOTHING = 'M: a 5xx says nothing about a resource.';
 
 export const statusFaults = {
-  'http-401': errorOf('unauthorized', {
-    does: '401: the credential is no longer valid.',
-    strikes: 'O: invalid credentials are 401.',
-  }),
-  'http-403': statusFault(
-    z.object(carriedOut),
-    { does: '403, which the contract does not name.', strikes: 'O: invalid credentials are 401.' },
-    (request, given) => refusal(request, 403, 'forbidden', given),
+  'http-401': errorOf('unauthorized', '401: the credential is no longer valid.', CREDENTIAL),
+  'http-403': instead('403, which the contract does not name.', CREDENTIAL, (request) =>
+    refusal(request, 403, 'forbidden'),
   ),
-  'false-404': errorOf('not_found', {
-    on: ['GET /instances/{id}', 'DELETE /instances/{id}', 'GET /volumes/{id}'],
-    does: '404 for an instance or a volume that exists.',
-    strikes: FALSE_404,
-  }),
-  'capacity-gone': errorOf('capacity_unavailable', {
-    on: ['POST /instances'],
-    does: '409 for a create although /availability shows capacity: another client was faster.',
-    strikes: 'O: /availability is a snapshot; a create may still be 409.',
-  }),
-  'delete-locked': errorOf('operation_in_progress', {
-    on: ['DELETE /instances/{id}', 'DELETE /volumes/{id}'],
-    does: '409 for a delete: the platform has locked the resource.',
-    strikes: 'M: a termination is retried until it is accepted.',
-  }),
+  'false-404': errorOf(
+    'not_found',
+    '404 for an instance or a volume that exists.',
+    'O: 404 is the end of an instance, answered only with proof.',
+    { on: ['GET /instances/{id}', 'DELETE /instances/{id}', 'GET /volumes/{id}'] },
+  ),
+  'capacity-gone': errorOf(
+    'capacity_unavailable',
+    '409 for a create although /availability shows capacity: it is lost to another client.',
+    'O: /availability is a snapshot; a create may still be 409.',
+    { on: ['POST /instances'] },
+  ),
+  'delete-locked': errorOf(
+    'operation_in_progress',
+    '409 for a delete: the platform has locked the resource.',
+    'M: a termination is retried until it is accepted.',
+    { on: ['DELETE /instances/{id}', 'DELETE /volumes/{id}'] },
+  ),
   'http-429': errorOf(
     'too_many_requests',
-    {
-      does: '429 with Retry-After.',
-      strikes: 'O: a client waits as long as Retry-After says.',
-    },
-    retryAfter,
+    '429 with Retry-After.',
+    'O: a client waits as long as Retry-After says.',
+    { params: retryAfter },
   ),
-  'http-500': errorOf('internal', {
-    does: '500 with the envelope.',
-    strikes: 'M: a 5xx says nothing about a resource.',
+  'http-500': errorOf('internal', '500 with the envelope.', SAYS_NOTHING),
+  'http-503': errorOf('unavailable', '503 with the envelope and Retry-After.', SAYS_NOTHING, {
+    params: retryAfter,
   }),
-  'http-503': errorOf(
-    'unavailable',
-    {
-      does: '503 with the envelope and Retry-After.',
-      strikes: 'M: a 5xx says nothing about a resource.',
-    },
-    retryAfter,
+  'http-502': instead('502, with the HTML page of a proxy.', SAYS_NOTHING, () =>
+    page(502, '502 Bad Gateway'),
   ),
-  'http-502': gateway(502, '502 Bad Gateway', 'M: a 5xx says nothing about a resource.', false),
-  'http-504': gateway(
-    504,
-    '504 Gateway Time-out',
+  'http-504': instead(
+    '504, with the HTML page of a proxy. The request was carried out.',
     'M: a 504 does not say whether a request was carried out.',
-    true,
+    () => page(504, '504 Gateway Time-out'),
+    { params: { done: done.unwrap().default(true) } },
   ),
-  'html-page': statusFault(
-    z.object({ ...carriedOut, status: z.int().min(200).max(599).default(200) }),
-    {
-      does: 'An HTML page instead of an answer, with `status`, by default 200.',
-      strikes: 'O: bodies are application/json.',
-    },
+  'html-page': instead(
+    'An HTML page instead of an answer, with `status`, by default 200.',
+    'O: bodies are application/json.',
     (_request, { status }) => page(status, 'Scheduled maintenance'),
+    { params: { status: z.int().min(200).max(599).default(200) } },
   ),
-  redirect: statusFault(
-    z.object({ ...carriedOut, location: z.string().default('https://login.example/') }),
-    { does: '302 to a login page.', strikes: 'M: no redirect is followed with a credential.' },
+  redirect: instead(
+    '302 to a login page.',
+    'M: no redirect is followed with a credential.',
     (_request, { location }) => new Response(null, { status: 302, headers: { location } }),
+    { params: { location: z.string().default('https://login.example/') } },
   ),
-  'error-without-envelope': statusFault(
-    z.object({ ...carriedOut, status: z.int().min(400).max(599).default(500) }),
-    {
-      does: 'An error with a shape that the contract does not allow.',
-      strikes: 'O: every error has the envelope.',
-      reddens: ['ERR-ENVELOPE-001'],
-    },
+  'error-without-envelope': instead(
+    'An error with a shape that the contract does not allow.',
+    'O: every error has the envelope.',
     (_request, { status }) =>
       Response.json({ message: 'Internal server error', statusCode: status }, { status }),
+    { params: { status: z.int().min(400).max(599).default(500) }, reddens: ['ERR-ENVELOPE-001'] },
   ),
-  'delete-ignored': {
-    layer: 'status',
+  'delete-ignored': httpFault('status', {
     on: ['DELETE /instances/{id}'],
-    params: z.object({}),
     does: 'A delete is answered as accepted, but nothing is done.',
     strikes: 'M: a termination ends when the instance is gone.',
-    async answer({ request }, ask) {
-      const { url, headers } = request;
+    async answer({ request: { url, headers } }, ask) {
       const shown = await ask(new Request(url, { headers }));
       const body = (await shown.clone().json()) as Record<string, unknown>;
       return shown.ok ? withText(shown, JSON.stringify({ ...body, status: 'DESTROYING' })) : shown;
     },
-  } satisfies HttpFault,
+  }),
 } as const satisfies Record<string, HttpFault>;

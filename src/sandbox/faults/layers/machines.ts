@@ -1,8 +1,9 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import type { SshProbe } from '../../../ports/ssh-probe.ts';
+import type { Targets } from '../../provider.ts';
 import type { ArmedFaults } from '../armed-faults.ts';
 import type { ArmedFault, Occasion } from '../arming.ts';
-import type { MachineFault } from '../fault.ts';
-import type { Targets } from './targets.ts';
+import type { MachineFault, SshFault } from '../fault.ts';
 
 /** Changes of machines that no request caused. */
 export class MachineFaults {
@@ -77,4 +78,26 @@ function isPollOf(poll: Occasion | undefined, machine: Occasion): boolean {
 function isPollOfMachines(poll: Occasion | undefined): boolean {
   if (poll?.on === undefined || !('method' in poll.on)) return false;
   return poll.on.method === 'GET' && /^\/instances(\/[^/]+)?$/.test(poll.on.path);
+}
+
+/** Faults of the SSH proof of a provider's machines. */
+export function sshFaults(armed: ArmedFaults, targets: Targets, provider: string, own: SshProbe): SshProbe {
+  const machineAt = ({ host, port }: { host: string; port: number }): OwnerRef | undefined => {
+    const machines = targets.get(provider)?.platform.machines.list() ?? [];
+    return machines.find(({ endpoint }) => endpoint?.publicIp === host && endpoint.sshPort === port)?.ref;
+  };
+  return {
+    probe: async (target, keys, pinned, withinMs) => {
+      const ask = () => own.probe(target, keys, pinned, withinMs);
+      if (!armed.has('ssh')) return ask();
+      const ref = machineAt(target);
+      const resource = ref && (await targets.get(provider)?.resourceOf(ref))?.id;
+      const occasion = { provider, resource };
+      for (const each of armed.all) {
+        const strike = each.fault.layer === 'ssh' && armed.strike(each, occasion);
+        if (strike) return (each.fault as SshFault).probe({ ...strike, keys, pinned, withinMs }, ask);
+      }
+      return ask();
+    },
+  };
 }

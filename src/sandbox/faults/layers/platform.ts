@@ -1,11 +1,11 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import { FaultInjector, isStep } from '../../../platform-model/call-faults.ts';
 import type { Carry, Method } from '../../../platform-model/platform.ts';
+import type { Targets } from '../../provider.ts';
 import type { ArmedFaults } from '../armed-faults.ts';
 import type { ArmedFault } from '../arming.ts';
 import type { PlatformFault } from '../fault.ts';
 import type { MachineFaults } from './machines.ts';
-import type { Targets } from './targets.ts';
 
 /** A call that has no effect until its fault is over. */
 interface StuckCall {

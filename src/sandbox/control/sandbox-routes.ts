@@ -1,0 +1,151 @@
+import type { SandboxAccount, SandboxParts } from '../parts.ts';
+import { CONTROL } from './client.ts';
+import { type ControlDeps, route } from './route.ts';
+import {
+  accountSchema,
+  advanceSchema,
+  clockSchema,
+  endedSchema,
+  infoSchema,
+  mailsSchema,
+  newAccountSchema,
+  newSandboxSchema,
+  openedSchema,
+  toArmed,
+} from './schemas.ts';
+
+const clockReply = ['The clock.', clockSchema] as const;
+
+export const sandboxRoutes = [
+  route('get', '/info', {
+    tag: 'Sandbox',
+    id: 'getSandbox',
+    summary: 'URLs of the providers, with a key for each',
+    reply: ['The sandbox.', infoSchema],
+    run: (deps) => infoOf(deps, deps.sandbox),
+  }),
+  route('post', '/sandboxes', {
+    tag: 'Sandbox',
+    id: 'openSandbox',
+    summary: 'Open a further sandbox, such as one for each test',
+    description:
+      'It has its own servers, clock, faults and journal, below a path of this one. Options that are not given are those of this sandbox. Its control API takes the same key.',
+    input: newSandboxSchema,
+    isBodyOptional: true,
+    example: { seed: 'my-test' },
+    status: 201,
+    reply: ['The sandbox, with its URLs and keys.', openedSchema],
+    async run(deps, options) {
+      const { id, path, sandbox } = await deps.sandboxes.add(options);
+      const control = { base_url: `${deps.controlOrigin()}${path}${CONTROL}`, api_key: deps.key };
+      return { id, control, ...(await infoOf(deps, sandbox)) };
+    },
+  }),
+  route('post', '/accounts', {
+    tag: 'Sandbox',
+    id: 'createAccount',
+    summary: 'Create a further account at every provider, for a client with two keys',
+    input: newAccountSchema,
+    isBodyOptional: true,
+    example: { name: 'my-test' },
+    status: 201,
+    reply: ['The account, and its keys.', accountSchema],
+    run: async ({ sandbox }, { name }) => toAccount(await sandbox.account(name)),
+  }),
+  route('delete', '/sandboxes/{id}', {
+    tag: 'Sandbox',
+    id: 'endSandbox',
+    summary: 'End a sandbox that was opened, as at the end of its test',
+    reply: ['It has ended.', endedSchema],
+    run: async ({ sandboxes }, { id }) => ({ unstruck: (await sandboxes.end(id)).map(toArmed) }),
+  }),
+  route('get', '/mails', {
+    tag: 'Journal',
+    id: 'listMails',
+    summary: 'Mails of the marketplace, oldest first',
+    reply: ['Empty without a marketplace.', mailsSchema],
+    run: ({ sandbox }) => ({
+      mails: sandbox.mails.map(({ at, ...mail }) => ({ at: new Date(at).toISOString(), ...mail })),
+    }),
+  }),
+  route('post', '/clock/advance-until-idle', {
+    tag: 'Clock',
+    id: 'advanceClockUntilIdle',
+    summary: 'Advance the clock until no work is in progress',
+    reply: clockReply,
+    async run({ sandbox: { clock } }, _input, { raw: { signal } }) {
+      await clock.advanceUntilIdle({ signal });
+      return show(clock);
+    },
+  }),
+  route('get', '/clock', {
+    tag: 'Clock',
+    id: 'getClock',
+    summary: 'Current time of all servers of the sandbox',
+    reply: clockReply,
+    run: ({ sandbox }) => show(sandbox.clock),
+  }),
+  route('post', '/clock/advance', {
+    tag: 'Clock',
+    id: 'advanceClock',
+    summary: 'Advance the clock; everything that becomes due runs in order',
+    description: 'If the client disconnects, the clock stops where it is.',
+    input: advanceSchema,
+    example: { by: '30d' },
+    reply: ['The clock afterwards.', clockSchema],
+    async run({ sandbox: { clock } }, { by }, { raw: { signal } }) {
+      await clock.advance(by, { signal });
+      return show(clock);
+    },
+  }),
+  route('post', '/clock/freeze', {
+    tag: 'Clock',
+    id: 'freezeClock',
+    summary: 'Freeze the clock, also for waiting requests; it can still be advanced',
+    reply: clockReply,
+    run({ sandbox: { clock } }) {
+      clock.freeze();
+      return show(clock);
+    },
+  }),
+  route('post', '/clock/resume', {
+    tag: 'Clock',
+    id: 'resumeClock',
+    summary: 'Unfreeze the clock',
+    reply: clockReply,
+    run({ sandbox: { clock } }) {
+      clock.resume();
+      return show(clock);
+    },
+  }),
+];
+
+function show(clock: SandboxParts['clock']) {
+  const { kind, isFrozen, timers } = clock;
+  return { now: new Date(clock.now()).toISOString(), kind, is_frozen: isFrozen, timers };
+}
+
+async function infoOf(
+  { ca }: ControlDeps,
+  { seed, defaultAccount }: Pick<SandboxParts, 'seed' | 'defaultAccount'>,
+) {
+  return { seed, account: toAccount(defaultAccount), ca: await ca() };
+}
+
+function toAccount({ name, providers, marketplace }: SandboxAccount) {
+  const access = ({ baseUrl, apiKey }: { baseUrl: string; apiKey: string }) => ({
+    base_url: baseUrl,
+    api_key: apiKey,
+  });
+  const at = Object.entries(providers).map(([provider, one]) => [provider, access(one)] as const);
+  return {
+    name,
+    providers: Object.fromEntries(at),
+    marketplace: marketplace && {
+      ...access(marketplace),
+      email: marketplace.email,
+      user_id: marketplace.userId,
+      team_id: marketplace.teamId,
+    },
+  };
+}
