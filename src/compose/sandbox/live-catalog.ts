@@ -1,8 +1,7 @@
 import { toPlainIssues } from '../../config/findings.ts';
 import { loadCatalogFile } from '../../config/load.ts';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { parseCatalogFile, toCatalog } from '../../orchestrator/catalog/catalog-file.ts';
+import { type Catalog, parseCatalogFile, toCatalog } from '../../orchestrator/catalog/catalog.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Reloaded } from '../../orchestrator/operate/actions/reload.ts';
 import { type Live, liveOf } from '../../ports/live.ts';

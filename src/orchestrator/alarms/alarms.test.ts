@@ -7,8 +7,8 @@ import { StoreUnavailable } from '../../ports/errors.ts';
 import { listFilesIn } from '../../runtime/list-files.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
+import { checkDisk } from '../queue/housekeeping.ts';
 import { Alarms, type Raised } from './alarms.ts';
-import { checkDisk } from './disk-low.ts';
 import { raiseFolded } from './fold.ts';
 
 const MINUTE_MS = 60_000;

@@ -3,11 +3,9 @@ import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
-import { type Created, createOnce } from '../accounts/create-once.ts';
-import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
-import { claimUnit } from '../capacity/claim-unit.ts';
+import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
 import { activeCordons, takeTrial } from '../capacity/cordons.ts';
-import type { Sale } from '../capacity/deployable.ts';
+import { claimUnit, type Sale } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
 import type { Manifests } from '../model/platform-driver.ts';
@@ -15,7 +13,7 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { type InstanceRecord, type InstanceSpec, untouchedInstance } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { planInlineAttachments, putInlineAttachments } from '../volumes/attachments.ts';
+import { planInlineAttachments, putInlineAttachments } from '../volumes/attach.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
 
 interface Deps {

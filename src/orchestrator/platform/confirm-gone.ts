@@ -1,10 +1,9 @@
 import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import { isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
-import { areLossesAccepted } from './loss-cap.ts';
-import type { SharedListing } from './shared-listing.ts';
+import { areLossesAccepted, judgeHosts } from './loss-cap.ts';
+import { isUnseen, type SharedListing, toHosts } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
 
 /**

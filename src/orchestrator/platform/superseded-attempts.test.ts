@@ -9,7 +9,7 @@ import type { ObservedVolume, Presence } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { putVolumeWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
-import { toVolumeMoveCookie } from '../model/work-cookies.ts';
+import { toVolumeMoveCookie } from '../model/work.ts';
 import { VolumeSweep } from '../reconciliation/sweep-volumes.ts';
 import type { ReconcileContext } from './context.ts';
 import { Sightings } from './sightings.ts';

@@ -4,7 +4,7 @@ import type { Lease } from '../model/work.ts';
 import { observe } from '../platform/call-platform.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 import type { StepContext } from './context.ts';
-import { type Failed, isFinal, isRepeated } from './retry.ts';
+import { type Failed, isFinal, isRepeated } from './fail.ts';
 import type { Next } from './settle.ts';
 
 /** The result of the search before a create is sent. */

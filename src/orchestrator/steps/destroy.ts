@@ -1,15 +1,13 @@
-import { transition } from '../instances/transition.ts';
 import type { Attempt } from '../model/attempt.ts';
 import { disksKeptUntil, toDriver } from '../model/destroy-order.ts';
 import type { Call, Step } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
-import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import { rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep, observe } from '../platform/call-platform.ts';
 import { confirmRemoved, confirmVolume } from '../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../platform/context.ts';
 import { areOthersClosed } from '../platform/superseded-attempts.ts';
 import {
   afterObservation,
@@ -17,12 +15,10 @@ import {
   type Observation,
   type VisibilityUpdate,
 } from '../platform/visibility.ts';
-import { dropAttachmentsOf } from '../volumes/attachments.ts';
-import { readConsole } from './console-tail.ts';
 import { type StepContext, volumesOf } from './context.ts';
-import { endAttachCycle } from './instance/attach-cycle.ts';
-import { isDown } from './instance/stop.ts';
-import { LONGEST_REST_MS, retry, retryFailed } from './retry.ts';
+import { LONGEST_REST_MS, retry, retryFailed } from './fail.ts';
+import { endInstance, readConsole } from './instance/ended.ts';
+import { endAttachCycle, isDown } from './instance/stop.ts';
 import { finish, type Next, settleAttempt, settleInstance, settleVolume, whilePending } from './settle.ts';
 
 /** The driver's answer to a destroy, and the result of a read after it. */
@@ -162,26 +158,6 @@ async function switchOff(
     return { step: 'again', afterMs, attempt: lease.attempt - 1, ...(isNew && { because }) };
   };
   await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
-}
-
-/** Releases the claim and the attachments of an instance whose machine no longer runs. `because`: see {@link Next}. */
-export async function endInstance(
-  { clock, log, machines }: ReconcileContext,
-  tx: Transaction,
-  record: InstanceRecord,
-  because?: string,
-): Promise<Next> {
-  const now = clock.now();
-  machines.seenBeside.removed(record.ownerRef);
-  await Promise.all([dropAttachmentsOf(tx, record.id, now), tx.claims.release(record.id)]);
-  const spec = { ...record.spec, cloudInit: undefined };
-  if (record.status === 'DESTROYING')
-    await transition(tx, record, 'DESTROYED', now, { spec }, { detail: because ?? null });
-  log.info(
-    { ...instanceLogNames(record), status: record.status, reason: because },
-    'the machine of the instance no longer runs: its unit is free',
-  );
-  return because === undefined ? finish : { step: 'finish', because };
 }
 
 /**

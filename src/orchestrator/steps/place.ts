@@ -20,7 +20,7 @@ import { askWhere } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { supersede } from '../platform/superseded-attempts.ts';
 import { isRefused } from './adopt-or-create.ts';
-import { describeFailure, type Failed, retry } from './retry.ts';
+import { describeFailure, type Failed, retry } from './fail.ts';
 import type { Next } from './settle.ts';
 
 type Refused = Extract<Step<never>, { outcome: 'failed' }>;

@@ -10,12 +10,11 @@ import {
 } from '../model/records.ts';
 import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
+import { StepTrace } from '../model/telemetry.ts';
 import type { Lease, LeaseState, Work, WorkProgress } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
-import { addToHistory } from './record-history.ts';
-import { reportStep, type Settled, underWayMs } from './step-alarms.ts';
+import { addToHistory, reportStep, type Settled, underWayMs } from './report-step.ts';
 
 /** The continuation after a step. */
 export type Next =

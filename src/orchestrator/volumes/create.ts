@@ -2,8 +2,7 @@ import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
-import { type Created, createOnce } from '../accounts/create-once.ts';
-import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
+import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { VolumeType } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
@@ -11,7 +10,7 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { APART, isAttachable, type Place } from './attachments.ts';
+import { APART, isAttachable, type Place } from './attach.ts';
 import {
   claimStorage,
   priceMicroUsdPerHour,

@@ -7,11 +7,11 @@ import {
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
-import { restartInstance, restartStatus } from '../../instances/restart.ts';
-import { toInstance } from '../../instances/to-instance.ts';
+import { restartInstance, restartStatus } from '../../instances/power.ts';
+import { toInstance } from '../../instances/transition.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
+import { listVolumeUsage } from '../../volumes/storage.ts';
 import { toVolume } from '../../volumes/transition.ts';
-import { listVolumeUsage } from '../../volumes/usage.ts';
 import { asked } from '../authentication.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';

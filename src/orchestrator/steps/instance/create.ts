@@ -11,10 +11,18 @@ import { askForMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, atItsHost, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
-import { describeWindow, failCreate } from '../fail.ts';
+import {
+  describeFailure,
+  describeWindow,
+  type Failed,
+  failCreate,
+  isPastDeadline,
+  isRepeated,
+  retry,
+  retryFailed,
+} from '../fail.ts';
 import { alone, openNextAttempt, placeInstance } from '../place.ts';
 import { countRefusal, endRefusals, takeTrials } from '../refusals.ts';
-import { describeFailure, type Failed, isPastDeadline, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance, whilePending } from '../settle.ts';
 
 const BUILDING_POLL_MS = 500;

@@ -7,12 +7,10 @@ import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
-import { onMachineFailed, onMachineGone, recordLoss } from '../fail.ts';
-import { retry } from '../retry.ts';
+import { onMachineFailed, onMachineGone, recordLoss, retry } from '../fail.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
-import { afterStop } from './attach-cycle.ts';
-import { awaitRemoval } from './being-removed.ts';
-import { isDown } from './stop.ts';
+import { awaitRemoval } from './ended.ts';
+import { afterStop, isDown } from './stop.ts';
 
 /** How long a machine may be paused before its instance is STOPPED, in milliseconds. */
 const PAUSED_GRACE_MS = 60_000;

@@ -3,17 +3,23 @@ import { amend } from '../../instances/transition.ts';
 import type { ObservedMachine } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import type { Lease } from '../../model/work.ts';
-import { type Restart, restartCookie } from '../../model/work-cookies.ts';
+import { type Lease, type Restart, restartCookie } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
-import { onMachineFailed, onMachineGone } from '../fail.ts';
-import { probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
-import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed } from '../retry.ts';
+import {
+  describeFailure,
+  isFinal,
+  isInconclusive,
+  isPastDeadline,
+  onMachineFailed,
+  onMachineGone,
+  retryFailed,
+} from '../fail.ts';
 import { finish, type Next, settleInstance, whilePending } from '../settle.ts';
+import { probePauseMs, proveEndpoint } from './verify.ts';
 
 /**
  * Resets the machine of an instance that stays ONLINE; observations are ignored meanwhile. The order has an id, so it

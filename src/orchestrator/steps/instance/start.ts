@@ -8,16 +8,19 @@ import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
-import { failCreate, failInstance, onMachineGone, recordLoss } from '../fail.ts';
 import {
   describeFailure,
+  failCreate,
+  failInstance,
   isFinal,
   isInconclusive,
   isPastDeadline,
   isRepeated,
+  onMachineGone,
+  recordLoss,
   retry,
   retryFailed,
-} from '../retry.ts';
+} from '../fail.ts';
 import { type Next, settleInstance, whilePending } from '../settle.ts';
 
 const STARTING_POLL_MS = 500;

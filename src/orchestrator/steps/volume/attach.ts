@@ -6,17 +6,16 @@ import {
   volumeLogNames,
 } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import type { Lease } from '../../model/work.ts';
-import { volumeMoveOf } from '../../model/work-cookies.ts';
+import { type Lease, volumeMoveOf } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs, type Observation } from '../../platform/visibility.ts';
-import { isAttachable } from '../../volumes/attachments.ts';
+import { isAttachable } from '../../volumes/attach.ts';
 import { updateAttachmentStatus } from '../../volumes/transition.ts';
 import { type StepContext, volumesOf } from '../context.ts';
-import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
-import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
+import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../fail.ts';
+import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/stop.ts';
 import { finish, type Next, settleVolume, whilePending } from '../settle.ts';
 import { abandonMove, beginMove, moveVolume } from './move.ts';
 
