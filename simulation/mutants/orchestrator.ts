@@ -117,7 +117,7 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     commands: 100,
     plant: {
       file: 'src/orchestrator/steps/settle.ts',
-      anchor: "if (found === 'lost') return found;",
+      anchor: "if (check.state === 'lost') return check.state;",
       replacement: '',
     },
   },

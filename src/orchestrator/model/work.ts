@@ -84,7 +84,6 @@ export interface Lease extends Work, Pick<OpenWork, 'waitsSince'> {
 
 /** The state of a lease when its holder writes: still held, superseded by a use case's other work, or lost. */
 export type LeaseCheck = { state: 'held'; deadlineAt: number | null } | { state: 'superseded' | 'lost' };
-export type LeaseState = LeaseCheck['state'];
 
 export interface WorkReader {
   /** In a transaction, locks the row: no server can claim it meanwhile. */

@@ -39,7 +39,7 @@ export class Reconciler {
 
   constructor(context: ReconcileContext) {
     const { store, platform, clock, random, log, health, options } = context;
-    this.#context = { ...context, startedAt: clock.now() };
+    this.#context = { ...context, startedAt: clock.now(), placements: { last: Promise.resolve() } };
     const queue = new WorkQueue<ResourceKind, Lease>({
       store: {
         isShared: store.isShared,

@@ -19,7 +19,15 @@ import { type StepContext, volumesOf } from './context.ts';
 import { LONGEST_REST_MS, retry, retryFailed } from './fail.ts';
 import { endInstance, readConsole } from './instance/ended.ts';
 import { endAttachCycle, isDown } from './instance/stop.ts';
-import { finish, type Next, settleAttempt, settleInstance, settleVolume, whilePending } from './settle.ts';
+import {
+  type Decide,
+  finish,
+  type Next,
+  settleAttempt,
+  settleInstance,
+  settleVolume,
+  whilePending,
+} from './settle.ts';
 
 /** The driver's answer to a destroy, and the result of a read after it. */
 export interface Removal {
@@ -108,7 +116,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     isOnHost: record.host !== null,
     sent: () => machines.seenBeside.removalSent(record.ownerRef),
   });
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) =>
     unproved(context, lease, current, removal) ??
     (await othersLeft(context, lease, tx, current)) ??
     endInstance(context, tx, current, keepDisksUntil > 0 ? DISKS_REMOVED : undefined);
@@ -142,7 +150,7 @@ async function switchOff(
   const step = isUp
     ? await callStep(context, lease, (call) => driver.stop(record.ownerRef, lease.cookie, call))
     : undefined;
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     if (found.answer === 'gone') {
       const waitMs = mayAppearForMs(context, current.createOpenUntil, found.observedAt);
@@ -179,7 +187,7 @@ export async function stepDestroyVolume(
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   // No attachment is added while the volume is DELETING or ERROR.
   const instanceIds = attachments.map(({ instanceId }) => instanceId);
-  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, current, lease) => {
     const next =
       unproved(context, lease, current, removal) ?? (await othersLeft(context, lease, tx, current));
     if (next !== undefined) return next;
@@ -230,7 +238,7 @@ export async function stepDestroyAttempt(
     isOnHost: isMachine && host !== null,
     ...(isMachine && { sent: () => context.machines.seenBeside.removalSent(ref) }),
   });
-  await settleAttempt(context, lease, async (tx, current): Promise<Next> => {
+  await settleAttempt(context, lease, async (tx, current, lease): Promise<Next> => {
     const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
     if (next !== undefined) return next;
     if (isMachine) context.machines.seenBeside.removed(ref);

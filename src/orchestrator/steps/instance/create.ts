@@ -33,7 +33,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
   await settleInstance(
     context,
     lease,
-    async (tx, current): Promise<Next> => {
+    async (tx, current, lease): Promise<Next> => {
       if (attempted.outcome === 'done') return made(context, lease, tx, current, attempted.value);
       if (attempted.outcome === 'failed') return notMade(context, lease, tx, current, attempted);
       // A late create fails now, and its clean-up waits until the platform answers (O: an instance is ONLINE within its

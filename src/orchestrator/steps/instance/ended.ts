@@ -24,7 +24,7 @@ export async function stepHold(context: StepContext, lease: Lease, record: Insta
   const found = isPastDeadline(lease, observedAt) ? undefined : await confirmMachine(context, record);
   const isGone = found?.answer === 'gone';
   if (found !== undefined && !isGone) await readConsole(context, record);
-  await settleInstance(context, lease, async (tx, current) => {
+  await settleInstance(context, lease, async (tx, current, lease) => {
     const { deadlineAt } = lease;
     const now = clock.now();
     const hiddenMs = isGone ? mayAppearForMs(context, current.createOpenUntil, observedAt) : 0;
@@ -49,7 +49,7 @@ export async function stepRelease(context: StepContext, lease: Lease, record: In
   await settleInstance(
     context,
     lease,
-    async (tx, current) => {
+    async (tx, current, lease) => {
       const { deadlineAt, attempt } = lease;
       const now = context.clock.now();
       if (found.answer === 'unknown') return retry(context, lease, found.reason);

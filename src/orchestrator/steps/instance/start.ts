@@ -21,7 +21,7 @@ import {
   retry,
   retryFailed,
 } from '../fail.ts';
-import { type Next, settleInstance, whilePending } from '../settle.ts';
+import { type Decide, type Next, settleInstance, whilePending } from '../settle.ts';
 
 const STARTING_POLL_MS = 500;
 const NO_ROOM: ReadonlySet<FailureCode> = new Set(['capacity', 'quota']);
@@ -43,7 +43,7 @@ type Attempted =
  */
 export async function stepStart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { attempted, found } = await findOrStart(context, lease, record);
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     const now = context.clock.now();
     const isLate = isPastDeadline(lease, now);
     switch (attempted.outcome) {

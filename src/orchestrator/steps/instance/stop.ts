@@ -20,7 +20,7 @@ import {
   retry,
   retryFailed,
 } from '../fail.ts';
-import { finish, type Next, settleInstance, whilePending } from '../settle.ts';
+import { type Decide, finish, type Next, settleInstance, whilePending } from '../settle.ts';
 import { awaitRemoval } from './ended.ts';
 
 const STOPPING_POLL_MS = 500;
@@ -39,7 +39,7 @@ interface Attempted {
  */
 export async function stepStop(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { step, found } = await findOrStop(context, lease, record);
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (step?.outcome === 'done') return stopped(context, tx, current);
     if (step?.outcome === 'pending') return whilePending(step);
     if (found?.answer === 'gone') return onMachineGone(context, lease, tx, current, found.observedAt);

@@ -16,7 +16,7 @@ import {
 } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate, failInstance, recordLoss } from '../fail.ts';
-import { type Next, settleInstance } from '../settle.ts';
+import { type Decide, type Next, settleInstance } from '../settle.ts';
 
 type FailedProbe = Extract<ProbeResult, { ok: false }>;
 
@@ -33,7 +33,7 @@ export async function stepVerify(context: StepContext, lease: Lease, record: Ins
   const visibility = afterObservation(found);
   if (result.ok && isAtSameEndpoint(record, found)) return proved(context, lease, result, visibility);
   const failed = result.ok ? notKnown : result;
-  const settle = (tx: Transaction, current: InstanceRecord): Promise<Next> =>
+  const settle: Decide<InstanceRecord> = (tx, current, lease) =>
     afterFailedProbe(context, lease, tx, current, failed, found);
   await settleInstance(context, lease, settle, { visibility });
 }
@@ -65,7 +65,7 @@ async function proved(
   visibility?: VisibilityUpdate,
 ): Promise<void> {
   const { clock, log } = context;
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     const changes = { hostKeyFingerprint, attachCycle: false };
     const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
     const now = clock.now();

@@ -16,7 +16,7 @@ import { updateAttachmentStatus } from '../../volumes/transition.ts';
 import { type StepContext, volumesOf } from '../context.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../fail.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/stop.ts';
-import { finish, type Next, settleVolume, whilePending } from '../settle.ts';
+import { type Decide, finish, type Next, settleVolume, whilePending } from '../settle.ts';
 import { abandonMove, beginMove, moveVolume } from './move.ts';
 
 const WAIT_FOR_INSTANCE_MS = 2_000;
@@ -66,7 +66,7 @@ export async function stepAttach(context: StepContext, lease: Lease, record: Vol
       step.code === 'elsewhere' ||
       (await hasFailed(context, instance, step)) ||
       (await isGone(context, record, step)));
-  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, current, lease) => {
     if (step.outcome === 'pending') return whilePending(step, `${open.instanceId} ${step.cookie}`);
     if (step.outcome === 'failed' && !cannotSucceed && !isOverdue(context, instance))
       return retryFailed(context, lease, step);
@@ -156,7 +156,7 @@ async function detach(
     return prepare(context, lease, open, instance);
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await confirmVolume(context, record.ownerRef) : undefined;
-  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, current, lease) => {
     if (step.outcome === 'pending') return whilePending(step, `${open.instanceId} ${step.cookie}`);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
     const waitMs =
@@ -216,7 +216,7 @@ async function prepare(
   open: Attachment,
   { id }: InstanceRecord,
 ): Promise<void> {
-  const settle = async (tx: Transaction, volume: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, volume) => {
     const instance = await tx.instances.byId(id);
     const mustStop = context.driver.manifest.attachVolume === 'cold' && instance?.status === 'ONLINE';
     if (mustStop && canCycle(context, instance)) {

@@ -22,7 +22,7 @@ import {
   retryFailed,
 } from '../fail.ts';
 import { alone, openNextAttempt, placeVolume } from '../place.ts';
-import { finish, type Next, settleVolume, whilePending } from '../settle.ts';
+import { type Decide, finish, type Next, settleVolume, whilePending } from '../settle.ts';
 
 /** CREATING → AVAILABLE, then the attachments requested with the create. */
 export async function stepCreateVolume(
@@ -34,7 +34,7 @@ export async function stepCreateVolume(
   await settleVolume(
     context,
     lease,
-    async (tx, current): Promise<Next> => {
+    async (tx, current, lease): Promise<Next> => {
       switch (attempted.outcome) {
         case 'open':
           return attempted.next;
@@ -150,7 +150,7 @@ export async function stepResize(context: StepContext, lease: Lease, record: Vol
   // The platform may have carried out the resize despite the failure.
   const found = reason === undefined ? undefined : await confirmVolume(context, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
-  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, current, lease) => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
     // The outcome is unknown: the storage stays claimed, and the resize is retried.
     const again = { step: 'again', cookie: resizeCookie.encode(resize) } as const;

@@ -60,7 +60,7 @@ export async function moveVolume(
   await settleVolume(
     context,
     lease,
-    async (tx, current): Promise<Next> => {
+    async (tx, current, lease): Promise<Next> => {
       if (step.outcome === 'pending')
         return whilePending(step, toVolumeMoveCookie(open.instanceId, { ...move, driver: step.cookie }));
       const isBeingRemoved = (await tx.work.of(move.target)) !== null;
