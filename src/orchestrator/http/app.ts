@@ -3,7 +3,7 @@ import { readBody } from '../../http/api/body.ts';
 import { assembleApp, describeRoutes } from '../../http/api/create-app.ts';
 import type { FindProblem } from '../../http/api/operations.ts';
 import { requestContext } from '../../http/api/request-context.ts';
-import { authentication, stillAuthenticated } from './authentication.ts';
+import { authentication } from './authentication.ts';
 import { conditionalReads } from './conditional.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { createRouter, errors } from './errors.ts';
@@ -45,7 +45,6 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   });
   v1.use(conditionalReads());
   v1.use(readBody(errors.body));
-  v1.use(stillAuthenticated(authenticator));
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));
   v1.route('/', instanceRoutes(deps));

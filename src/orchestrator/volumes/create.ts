@@ -1,7 +1,6 @@
 import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
 import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { VolumeType } from '../catalog/catalog.ts';
@@ -30,25 +29,23 @@ interface Deps extends StorageCatalog {
 /**
  * O: POST /volumes. The transaction that writes the volume also claims its storage.
  *
- * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable`, `unauthorized` or
+ * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable` or
  *   `idempotency_mismatch`; then nothing was written
  */
 export async function createVolume(
   deps: Deps,
-  principal: Principal,
+  accountId: string,
   request: CreateVolumeRequest,
   { key, requestId }: { key?: string | undefined; requestId?: string } = {},
 ): Promise<Created<VolumeRecord>> {
-  const { accountId } = principal;
-  return deps.store.transact(async (tx) => {
-    await assertHasAccess(tx, principal);
-    return createOnce(
+  return deps.store.transact((tx) =>
+    createOnce(
       tx,
       { accountId, operation: 'createVolume', request, key },
       (id) => tx.volumes.byId(id),
       () => insertVolume(deps, tx, accountId, request, requestId),
-    );
-  });
+    ),
+  );
 }
 
 async function insertVolume(
