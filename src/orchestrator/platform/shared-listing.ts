@@ -89,16 +89,14 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   }
 
   /**
-   * Whether a `gone` of `get` is proved: a trusted listing that began later does not contain `ref` either. Never
-   * rejects.
+   * Why a `gone` of `get` is not proved. Undefined if it is: a trusted listing that began later does not contain `ref`
+   * either. Never rejects.
    */
-  async confirmAbsent(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
+  async confirmAbsent(ref: OwnerRef): Promise<string | undefined> {
     const listed = await this.observe();
     if (listed === null || !listed.isTrusted || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
-      return { isProved: false, reason: 'the platform reports it gone, but its listing is not trusted now' };
-    return listed.items.has(ref)
-      ? { isProved: false, reason: 'the platform reports it gone, but still lists it' }
-      : { isProved: true };
+      return 'the platform reports it gone, but its listing is not trusted now';
+    return listed.items.has(ref) ? 'the platform reports it gone, but still lists it' : undefined;
   }
 
   /**

@@ -45,7 +45,7 @@ beforeEach(async () => {
     alarms,
     log: silentLog,
     driver: { manifest: { keepsNotes: true }, volumes: { get } },
-    volumes: { confirmAbsent: async (ref: string) => ({ isProved: !shown.has(ref) }) },
+    volumes: { confirmAbsent: async (ref: string) => (shown.has(ref) ? 'it is listed' : undefined) },
     sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
     options: { orphanGraceMs: 0, leaseMs: 4_000, callTimeoutMs: 1_000 },
   } as unknown as ReconcileContext;

@@ -7,7 +7,7 @@ import { rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep, observe } from '../platform/call-platform.ts';
-import { confirmRemoved, confirmVolume } from '../platform/confirm-gone.ts';
+import { confirmMachine, confirmVolume } from '../platform/confirm-gone.ts';
 import { areOthersClosed } from '../platform/superseded-attempts.ts';
 import {
   afterObservation,
@@ -112,7 +112,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
-    find: () => confirmRemoved(context, record),
+    find: () => confirmMachine(context, record, { isBeingRemoved: true }),
     isOnHost: record.host !== null,
     sent: () => machines.seenBeside.removalSent(record.ownerRef),
   });
@@ -145,7 +145,7 @@ async function switchOff(
   keepDisksUntil: number,
 ): Promise<void> {
   const { driver, clock } = context;
-  const found = await confirmRemoved(context, record);
+  const found = await confirmMachine(context, record, { isBeingRemoved: true });
   const isUp = found.answer === 'observed' && !isDown(found.value);
   const step = isUp
     ? await callStep(context, lease, (call) => driver.stop(record.ownerRef, lease.cookie, call))
@@ -234,7 +234,10 @@ export async function stepDestroyAttempt(
   if (isMachine && host !== null && lease.cookie === null) await context.machines.seeBesideSilence(ref);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => (volumes ?? driver).destroy(ref, cookie, destroyOrder, call),
-    find: () => (isMachine ? confirmRemoved(context, { ownerRef: ref, host }) : confirmVolume(context, ref)),
+    find: () =>
+      isMachine
+        ? confirmMachine(context, { ownerRef: ref, host }, { isBeingRemoved: true })
+        : confirmVolume(context, ref),
     isOnHost: isMachine && host !== null,
     ...(isMachine && { sent: () => context.machines.seenBeside.removalSent(ref) }),
   });

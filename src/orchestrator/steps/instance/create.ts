@@ -7,7 +7,7 @@ import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import { askForMachine } from '../../platform/confirm-gone.ts';
+import { readMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, atItsHost, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
@@ -118,7 +118,7 @@ type Attempted =
 async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
   const { driver, clock } = context;
   const before = await findEarlierCreate(context, lease, record, {
-    get: () => askForMachine(context, record),
+    get: () => readMachine(context, record),
     place: driver.place,
   });
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };

@@ -5,7 +5,7 @@ import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { askConsole } from '../../platform/call-platform.ts';
-import { confirmMachine, confirmRemoved } from '../../platform/confirm-gone.ts';
+import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
 import { dropAttachmentsOf } from '../../volumes/attach.ts';
@@ -45,7 +45,7 @@ export async function stepHold(context: StepContext, lease: Lease, record: Insta
  * alarm. An instance that its platform removes then becomes DESTROYED. If that takes long, an operator has to order it.
  */
 export async function stepRelease(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
-  const found = await confirmRemoved(context, record);
+  const found = await confirmMachine(context, record, { isBeingRemoved: true });
   await settleInstance(
     context,
     lease,

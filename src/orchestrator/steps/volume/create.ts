@@ -3,7 +3,7 @@ import type { ObservedVolume, Step, VolumeSpec } from '../../model/platform-driv
 import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import { type Lease, type Resize, resizeCookie } from '../../model/work.ts';
-import { callStep } from '../../platform/call-platform.ts';
+import { callStep, observe } from '../../platform/call-platform.ts';
 import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
@@ -57,7 +57,7 @@ type Attempted = Step<ObservedVolume> | { outcome: 'open'; next: Next };
 async function findOrCreate(context: StepContext, lease: Lease, record: VolumeRecord): Promise<Attempted> {
   const volumes = volumesOf(context);
   const before = await findEarlierCreate(context, lease, record, {
-    get: (ref) => volumes.get(ref),
+    get: (ref) => observe(context, () => volumes.get(ref)),
     place: volumes.place,
   });
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
