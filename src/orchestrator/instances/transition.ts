@@ -67,27 +67,25 @@ export function toInstance(record: InstanceRecord): Instance {
   const { spec, endpoint } = record;
   return {
     id: record.id,
-    ...(record.name !== null && { name: record.name }),
+    name: record.name ?? undefined,
     configuration_id: record.offerId,
     region: record.region,
     status: record.status,
     ...(endpoint !== null && {
       public_ip: endpoint.publicIp,
-      ...(endpoint.privateIp !== undefined && { private_ip: endpoint.privateIp }),
+      private_ip: endpoint.privateIp,
       ssh_port: endpoint.sshPort,
       ssh_username: endpoint.sshUsername,
-      ...(endpoint.portForwards !== undefined && { port_forwards: endpoint.portForwards }),
+      port_forwards: endpoint.portForwards,
     }),
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGb,
     storage_gb: spec.storageGb,
-    ...(spec.gpuCount !== undefined && { gpu_count: spec.gpuCount }),
-    ...(spec.gpuType !== undefined && { gpu_type: spec.gpuType }),
+    gpu_count: spec.gpuCount,
+    gpu_type: spec.gpuType,
     image: spec.image,
     price_per_hour: usdFromMicroUsd(record.priceMicroUsdPerHour),
-    ...(record.status === 'ERROR' && {
-      error: record.error ?? 'The instance failed.',
-    }),
+    error: record.status === 'ERROR' ? (record.error ?? 'The instance failed.') : undefined,
     created_at: new Date(record.createdAt).toISOString(),
     updated_at: new Date(record.updatedAt).toISOString(),
   };
