@@ -117,7 +117,7 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     commands: 100,
     plant: {
       file: 'src/orchestrator/steps/settle.ts',
-      anchor: "if (found === 'lost') return found;",
+      anchor: "if (check.state === 'lost') return check.state;",
       replacement: '',
     },
   },
@@ -216,7 +216,7 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     title: 'a machine held for the operator is forgotten when its hold ends',
     commands: 100,
     plant: {
-      file: 'src/orchestrator/steps/instance/hold.ts',
+      file: 'src/orchestrator/steps/instance/ended.ts',
       anchor: "return { step: 'destroy', because",
       replacement: "return { step: 'finish', because",
     },

@@ -147,7 +147,7 @@ function isOn(one: CordonSubject, other: CordonSubject): boolean {
 
 const toTime = (ms: number): string => new Date(ms).toISOString();
 
-function fromRow({ maintenance, stands: _, since, until, ...row }: CordonRow): CordonRecord {
+function fromRow({ maintenance, active: _, since, until, ...row }: CordonRow): CordonRecord {
   return {
     ...row,
     since: Date.parse(since),

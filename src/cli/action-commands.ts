@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { cordonableOf } from '../compose/drivers/driver-settings.ts';
-import { toReconcileOptions } from '../compose/orchestrator/options.ts';
+import { toReconcileOptions } from '../compose/orchestrator/platforms.ts';
 import type { StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';

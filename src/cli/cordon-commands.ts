@@ -35,7 +35,7 @@ const columns: readonly Column<CordonRow>[] = fieldColumns<CordonRow>(
     PLATFORM: 'platform',
     SINCE: 'since',
     UNTIL: 'until',
-    STANDS: 'stands',
+    ACTIVE: 'active',
     MAINTENANCE: 'maintenance',
     BY: 'by',
     REASON: 'reason',

@@ -49,7 +49,7 @@ describe('cordons on the command line', () => {
       platform: null,
       since: expect.stringMatching(TIME),
       until: expect.stringMatching(TIME),
-      stands: true,
+      active: true,
       maintenance: false,
       by: expect.any(String),
       reason: 'a recall',

@@ -1,7 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Catalog } from '../orchestrator/catalog/catalog.ts';
-import { parseCatalogFile, toCatalog } from '../orchestrator/catalog/catalog-file.ts';
+import { type Catalog, parseCatalogFile, toCatalog } from '../orchestrator/catalog/catalog.ts';
 import type { CatalogFile } from '../orchestrator/catalog/catalog-schema.ts';
 import { ConfigError, type Finding, toFindings, toPlainIssues } from './findings.ts';
 import { packageRoot } from './package-root.ts';

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { DriverDefinition, DriverOptions } from '../drivers/kit/driver-definition.ts';
 import { driverNamed, drivers } from '../drivers/registry.ts';
-import { DEFAULT_PLATFORM } from '../orchestrator/catalog/catalog.ts';
-import { platformsIn, wellFormedPartsOf } from '../orchestrator/catalog/catalog-file.ts';
+import { DEFAULT_PLATFORM, platformsIn, wellFormedPartsOf } from '../orchestrator/catalog/catalog.ts';
 import type { OfferFile, RegionFile } from '../orchestrator/catalog/catalog-schema.ts';
 import { type PlainIssue, toPlainIssues } from './findings.ts';
 

@@ -4,8 +4,7 @@ import type { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
 import type { Store, Transaction } from '../marketplace/model/store.ts';
 import { fenced, LeaseLost, type LeaseRecord } from './lease.ts';
-import { divide, namesOf, RANGES, rangeOf } from './range-division.ts';
-import { RangeLeases } from './range-leases.ts';
+import { divide, namesOf, RANGES, RangeLeases, rangeOf } from './range-leases.ts';
 
 let clock: VirtualClock;
 let store: Store;

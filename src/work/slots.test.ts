@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
-import { Slots } from './slots.ts';
+import { Slots } from './work-queue.ts';
 
 it('counts the steps of each kind separately', () => {
   const places = new Slots(new VirtualClock(), 2);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
-import { Throttle } from './throttle.ts';
+import { Throttle } from './work-queue.ts';
 
 it('limits the rate of due work after an outage only', async () => {
   const clock = new VirtualClock();

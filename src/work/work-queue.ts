@@ -1,8 +1,6 @@
 import type { Clock, Timer } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { leaseCheckMs } from './lease-time.ts';
-import { Slots } from './slots.ts';
-import { Throttle } from './throttle.ts';
 
 /** The work rows of a store. One process at a time claims a row, with a lease on it. */
 export interface WorkStore<Kind, Lease> {
@@ -157,5 +155,86 @@ export class WorkQueue<Kind, Lease> {
   #longestNapMs(): number {
     const { store, leaseMs } = this.#deps;
     return store.isShared ? Math.min(LONGEST_NAP_MS, leaseCheckMs(leaseMs)) : LONGEST_NAP_MS;
+  }
+}
+
+/** A longer step is waiting for the platform. It costs almost nothing, so it no longer takes a slot. */
+const SLOW_AFTER_MS = 2_000;
+/** Most steps of each kind at once, including slow ones: limits the memory of the process. */
+const HARD_CAP = 1_024;
+
+interface Step<Kind> {
+  kind: Kind;
+  begunAt: number;
+}
+
+/**
+ * Limits the steps that run at once, per resource kind. Calls that hang delay other work only until they count as
+ * slow, however many hang.
+ */
+export class Slots<Kind> {
+  readonly #clock: Clock;
+  readonly #perKind: number;
+  readonly #steps = new Set<Step<Kind>>();
+
+  constructor(clock: Clock, perKind: number) {
+    this.#clock = clock;
+    this.#perKind = perKind;
+  }
+
+  /** Takes a slot. The returned function frees it. */
+  take(kind: Kind): () => void {
+    const step = { kind, begunAt: this.#clock.now() };
+    this.#steps.add(step);
+    return () => void this.#steps.delete(step);
+  }
+
+  free(kind: Kind): number {
+    const steps = [...this.#steps].filter((step) => step.kind === kind);
+    const quick = steps.filter((step) => !this.#isSlow(step));
+    return Math.max(0, Math.min(this.#perKind - quick.length, HARD_CAP - steps.length));
+  }
+
+  #isSlow({ begunAt }: Step<Kind>): boolean {
+    return this.#clock.now() - begunAt >= SLOW_AFTER_MS;
+  }
+}
+
+const DURATION_MS = 30_000;
+const BURST = 8;
+const PER_SECOND = 20;
+
+/**
+ * Limits the rate of steps after an outage, when all waiting work is due at once: for half a minute only some steps
+ * start per second, so that the platform is not overloaded.
+ */
+export class Throttle {
+  readonly #clock: Clock;
+  #begunAt = Number.NEGATIVE_INFINITY;
+  #taken = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begin(): void {
+    this.#begunAt = this.#clock.now();
+    this.#taken = 0;
+  }
+
+  /** How many steps may start now. */
+  get allowance(): number {
+    const pastMs = this.#clock.now() - this.#begunAt;
+    if (pastMs < 0 || pastMs >= DURATION_MS) return Number.POSITIVE_INFINITY;
+    return Math.max(0, Math.floor(BURST + (pastMs * PER_SECOND) / 1000) - this.#taken);
+  }
+
+  /** Wait before the next step may start, in milliseconds. */
+  get pauseMs(): number {
+    return this.allowance > 0 ? 0 : 1000 / PER_SECOND;
+  }
+
+  take(count: number): void {
+    this.#taken += count;
   }
 }

@@ -5,7 +5,7 @@ import type {
   VolumeSpec,
 } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
-import { pruneTombstones } from '../../src/orchestrator/queue/prune-tombstones.ts';
+import { pruneTombstones } from '../../src/orchestrator/queue/housekeeping.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';

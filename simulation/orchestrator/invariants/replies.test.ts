@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toInstance } from '../../../src/orchestrator/instances/to-instance.ts';
+import { toInstance } from '../../../src/orchestrator/instances/transition.ts';
 import {
   createdIsKept,
   isToldAsItWas,

@@ -1,4 +1,4 @@
-import { toInstance } from '../../../src/orchestrator/instances/to-instance.ts';
+import { toInstance } from '../../../src/orchestrator/instances/transition.ts';
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { Reply } from '../workload/clients.ts';

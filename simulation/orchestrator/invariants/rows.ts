@@ -1,6 +1,6 @@
 import { type InstanceStatus, instanceTransitions } from '../../../src/contract/instance.ts';
 import { canTransition } from '../../../src/contract/transitions.ts';
-import { toInstance } from '../../../src/orchestrator/instances/to-instance.ts';
+import { toInstance } from '../../../src/orchestrator/instances/transition.ts';
 import { tenantTexts } from '../../../src/orchestrator/model/failure.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';

@@ -5,9 +5,8 @@ import { ListStreams } from '../../http/api/list-streams.ts';
 import { Authenticator } from '../../orchestrator/accounts/authenticate.ts';
 import { type CheckPassword, PasswordChecks } from '../../orchestrator/accounts/password-checks.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
-import { FailedLogins } from '../../orchestrator/http/failed-logins.ts';
 import { Metrics } from '../../orchestrator/http/metrics.ts';
-import { RateLimits } from '../../orchestrator/http/rate-limits.ts';
+import { FailedLogins, RateLimits } from '../../orchestrator/http/rate-limits.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import { type Drivers, manifestsOf, type PlatformStates, saleOf } from './platforms.ts';
 

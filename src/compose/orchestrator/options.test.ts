@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../config/load.ts';
-import { toReconcileOptions } from './options.ts';
+import { toReconcileOptions } from './platforms.ts';
 
 it.each([0.2, 0.5, 5, 60])(
   'leaves a step most of a lease of %s s for its calls and its listings',

@@ -8,7 +8,6 @@ import { Operators } from '../../operator-kit/keys.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { CheckPassword } from '../../orchestrator/accounts/password-checks.ts';
 import { Alarms } from '../../orchestrator/alarms/alarms.ts';
-import { checkDisk } from '../../orchestrator/alarms/disk-low.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { createApp } from '../../orchestrator/http/app.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
@@ -17,7 +16,7 @@ import {
   createPolledReadAnswers,
   type PolledReadAnswers,
 } from '../../orchestrator/http/listener.ts';
-import { WorkMetrics } from '../../orchestrator/http/work-metrics.ts';
+import { WorkMetrics } from '../../orchestrator/http/metrics.ts';
 import type { AlarmKey } from '../../orchestrator/model/alarm.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { OrphanRequests } from '../../orchestrator/operate/actions/orphans.ts';
@@ -26,14 +25,14 @@ import type { PlatformFacts } from '../../orchestrator/operate/views/platforms.t
 import type { Failpoint } from '../../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../../orchestrator/platform/not-found-guard.ts';
 import type { LossCapOptions, ReconcileOptions } from '../../orchestrator/platform/options.ts';
-import { RunningEndpoints } from '../../orchestrator/platform/running-endpoints.ts';
-import { Housekeeping } from '../../orchestrator/queue/housekeeping.ts';
+import { RunningEndpoints } from '../../orchestrator/platform/sightings.ts';
+import { checkDisk, Housekeeping } from '../../orchestrator/queue/housekeeping.ts';
 import {
   ensureInstallation,
   knownPlatforms,
   leftPlatforms,
 } from '../../orchestrator/reconciliation/installation.ts';
-import { shareRestore } from '../../orchestrator/reconciliation/restore-marks.ts';
+import { shareRestore } from '../../orchestrator/reconciliation/restored-rows.ts';
 import type { KnownCertificate } from '../../ports/certificates.ts';
 import { type Clock, DAY_MS, type Random } from '../../ports/clock.ts';
 import type { ListFiles } from '../../ports/list-files.ts';
@@ -46,8 +45,13 @@ import { withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
 import { isClockInSync } from '../../work/lease-time.ts';
 import { composeHttp } from './http-deps.ts';
-import { toReconcileOptions } from './options.ts';
-import { composeWork, createPlatformStates, type Drivers, type PlatformStates } from './platforms.ts';
+import {
+  composeWork,
+  createPlatformStates,
+  type Drivers,
+  type PlatformStates,
+  toReconcileOptions,
+} from './platforms.ts';
 import { telemetryOf } from './telemetry.ts';
 
 export interface OrchestratorDeps {

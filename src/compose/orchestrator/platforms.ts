@@ -1,3 +1,4 @@
+import type { Config } from '../../config/schema.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { Alarms } from '../../orchestrator/alarms/alarms.ts';
 import type { Sale } from '../../orchestrator/capacity/deployable.ts';
@@ -9,25 +10,23 @@ import type { Failpoint } from '../../orchestrator/platform/call-platform.ts';
 import { confirmMachine } from '../../orchestrator/platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../orchestrator/platform/context.ts';
 import { ExpectedMachines } from '../../orchestrator/platform/expected-machines.ts';
-import { PlatformInventory } from '../../orchestrator/platform/inventory.ts';
+import { PlatformInventory, PlatformVolumeUsage } from '../../orchestrator/platform/inventory.ts';
 import { LossCap } from '../../orchestrator/platform/loss-cap.ts';
-import type { ReconcileOptions } from '../../orchestrator/platform/options.ts';
+import { fixedReconcileOptions, type ReconcileOptions } from '../../orchestrator/platform/options.ts';
 import { PlatformHealth } from '../../orchestrator/platform/platform-health.ts';
-import { RestoreHold } from '../../orchestrator/platform/restore-hold.ts';
 import { SharedListing } from '../../orchestrator/platform/shared-listing.ts';
-import { Sightings } from '../../orchestrator/platform/sightings.ts';
+import { RestoreHold, Sightings } from '../../orchestrator/platform/sightings.ts';
 import { judgeMachines, judgeVolumes } from '../../orchestrator/platform/validate-listing.ts';
-import { PlatformVolumeUsage } from '../../orchestrator/platform/volume-usage.ts';
 import { WriterMark } from '../../orchestrator/platform/writer-mark.ts';
 import { Reconciler } from '../../orchestrator/queue/reconciler.ts';
 import { adoptAsNew, releaseMachine } from '../../orchestrator/reconciliation/adopt-machine.ts';
 import { Reconciliation } from '../../orchestrator/reconciliation/reconciliation.ts';
-import { recordingRowless } from '../../orchestrator/reconciliation/record-rowless.ts';
-import { restoredFrom } from '../../orchestrator/reconciliation/restore-marks.ts';
-import type { OrphanOutcome } from '../../orchestrator/reconciliation/rowless.ts';
+import { restoredFrom } from '../../orchestrator/reconciliation/restored-rows.ts';
+import { type OrphanOutcome, recordingRowless } from '../../orchestrator/reconciliation/without-row.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
+import { callTimeoutMs, listPauseMs } from '../../work/lease-time.ts';
 import { logOf } from '../drivers/driver-settings.ts';
 
 export type Drivers = ReadonlyMap<string, PlatformDriver>;
@@ -193,5 +192,32 @@ export function composeWork(
       stopping.abort();
       await reconciler.stop();
     },
+  };
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Converts `reconcile:`, `losses:` and `failed_instances:` of berth.yaml, with times in milliseconds. */
+export function toReconcileOptions({
+  reconcile,
+  losses,
+  failed_instances: failed,
+}: Config): ReconcileOptions {
+  const leaseMs = reconcile.lease_s * 1000;
+  return {
+    ...fixedReconcileOptions,
+    leaseMs,
+    callTimeoutMs: callTimeoutMs(leaseMs),
+    listPauseMs: listPauseMs(leaseMs),
+    probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
+    watchIntervalMs: reconcile.watch_interval_s * 1000,
+    holdFailedMs: failed.hold_minutes === undefined ? null : failed.hold_minutes * MINUTE_MS,
+    holdLostClaimsMs: losses.hold_claims_minutes * MINUTE_MS,
+    keepDisksMs: losses.keep_disks_hours * HOUR_MS,
+    emptyForMs: reconcile.accept_empty_after_s * 1000,
+    orphans: reconcile.orphans,
+    orphanGraceMs: reconcile.orphan_grace_s * 1000,
+    maxLosses: reconcile.max_losses,
   };
 }

@@ -1,4 +1,4 @@
-import type { WorkMetrics } from '../../orchestrator/http/work-metrics.ts';
+import type { WorkMetrics } from '../../orchestrator/http/metrics.ts';
 import type { EndedStep, Telemetry, TimedCall } from '../../orchestrator/model/telemetry.ts';
 import type { SpanRecord, Tracing } from '../../ports/tracing.ts';
 

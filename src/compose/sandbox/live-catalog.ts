@@ -1,6 +1,5 @@
 import { loadCatalogFile } from '../../config/load.ts';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { toCatalog } from '../../orchestrator/catalog/catalog-file.ts';
+import { type Catalog, toCatalog } from '../../orchestrator/catalog/catalog.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Reloaded } from '../../orchestrator/operate/actions/reload.ts';
 import { type Live, liveOf } from '../../ports/live.ts';

@@ -15,7 +15,7 @@ import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import type { Failpoint } from '../../orchestrator/platform/call-platform.ts';
-import { assertClockIsPastPruned } from '../../orchestrator/queue/prune-tombstones.ts';
+import { assertClockIsPastPruned } from '../../orchestrator/queue/housekeeping.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { liveOf } from '../../ports/live.ts';
 import { Certificates } from '../../runtime/certificates.ts';

@@ -1,5 +1,4 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { parseCatalogFile, toCatalog } from '../../orchestrator/catalog/catalog-file.ts';
+import { type Catalog, parseCatalogFile, toCatalog } from '../../orchestrator/catalog/catalog.ts';
 
 const region = (datacenter: string): object => ({ name: 'Europe', country_code: 'DE', datacenter });
 

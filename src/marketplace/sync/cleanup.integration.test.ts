@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { rangeOf } from '../../work/range-division.ts';
+import { rangeOf } from '../../work/range-leases.ts';
 import { transition } from '../deployments/transition.ts';
 import { cleanUpLost } from '../operate/actions.ts';
 import { adopt } from './launch.ts';

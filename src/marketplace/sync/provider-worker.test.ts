@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { intent, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { namesOf } from '../../work/range-division.ts';
+import { namesOf } from '../../work/range-leases.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { openWorld, placeOf, type World } from '../volumes/seven-providers.fixture.ts';
 import { ProviderWorkers } from './provider-workers.ts';

@@ -1,6 +1,5 @@
 import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
-import { RANGES, rangeOf } from '../../work/range-division.ts';
-import { RangeLeases } from '../../work/range-leases.ts';
+import { RANGES, RangeLeases, rangeOf } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import type { Asked } from '../model/sender.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';

@@ -5,7 +5,7 @@ import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
 import { LeaseLost } from '../../work/lease.ts';
-import { namesOf, RANGES } from '../../work/range-division.ts';
+import { namesOf, RANGES } from '../../work/range-leases.ts';
 import { type Market, marketOn, publicKey } from '../deployments/market.fixture.ts';
 import type { Reader, Store } from '../model/store.ts';
 import { ProviderWorkers } from './provider-workers.ts';

@@ -17,7 +17,7 @@ import {
 import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Configuration } from '../../contract/configuration.ts';
-import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
+import { parseCatalogFile } from '../../orchestrator/catalog/catalog.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';

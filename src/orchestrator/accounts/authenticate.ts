@@ -3,6 +3,7 @@ import { ApiError } from '../../contract/errors.ts';
 import { bearerToken, digestSecret } from '../../keys/api-key.ts';
 import { KeyUses } from '../../keys/key-uses.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { RequestedBy } from '../model/history.ts';
 import type { AccountRecord } from '../model/records.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 
@@ -19,9 +20,7 @@ export interface Owner {
 export interface Principal extends Owner {
   /** The digest of the credential itself, or for a token that of the credential it was obtained with. */
   digest: Buffer;
-}
-
-interface Valid extends Principal {
+  /** In milliseconds since the epoch. */
   expiresAt: number | null;
 }
 
@@ -54,7 +53,7 @@ export class Authenticator {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #environmentKey: { digest: Buffer; accountId: string } | undefined;
-  readonly #remembered = new Map<string, { valid: Valid; checkedAt: number }>();
+  readonly #remembered = new Map<string, { valid: Principal; checkedAt: number }>();
   readonly #uses = new KeyUses();
   readonly #unsubscribe: () => void;
   /** Counts the times that the cache was emptied. */
@@ -137,7 +136,7 @@ async function findValid(
   digest: Buffer,
   now: number,
   environmentKey: { digest: Buffer; accountId: string } | undefined,
-): Promise<Valid | Refused | undefined> {
+): Promise<Principal | Refused | undefined> {
   const direct = await findCredential(read, digest, now, environmentKey);
   if (direct !== undefined) return direct;
   const token = await read.credentials.tokenByDigest(digest);
@@ -161,7 +160,7 @@ async function findCredential(
   digest: Buffer,
   now: number,
   environmentKey: { digest: Buffer; accountId: string } | undefined,
-): Promise<Valid | Refused | undefined> {
+): Promise<Principal | Refused | undefined> {
   if (environmentKey?.digest.equals(digest)) {
     const { accountId } = environmentKey;
     const isOpen = (await read.credentials.accountById(accountId))?.closedAt === null;
@@ -176,23 +175,47 @@ async function findCredential(
 }
 
 /**
- * Refuses a create if its credential was ended after it was checked, and keeps the account open for the transaction: a
- * closed account could not delete new resources. Call it first in the transaction, since the account is locked first.
+ * The store for one requester. Its transactions add `by` to each history event that is not a step. With `principal`, each
+ * first refuses a credential that has ended since it was authenticated, as while a long body arrived, and keeps the
+ * account open: a closed account could not delete new resources. So the account is locked before its rows.
+ */
+export function onBehalfOf(
+  { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },
+  by: RequestedBy,
+  principal?: Principal,
+): Store {
+  const transact: Store['transact'] = (body) =>
+    store.transact(async (tx) => {
+      if (principal !== undefined) await assertHasAccess(tx, principal, clock.now());
+      const { history } = tx;
+      const named: Transaction['history'] = {
+        ...history,
+        moved: (event) => history.moved({ ...event, by }),
+        asked: (event) => history.asked({ ...event, by }),
+      };
+      return body({ ...tx, history: named });
+    });
+  return { ...store, transact };
+}
+
+/**
+ * Refuses a credential that has ended, and keeps its account open until the transaction ends.
  *
  * @throws {ApiError} `unauthorized`
  */
 export async function assertHasAccess(
   { credentials, accountUse }: Pick<Transaction, 'credentials' | 'accountUse'>,
-  { accountId, origin, digest }: Pick<Principal, 'accountId' | 'origin' | 'digest'>,
+  principal: Principal,
+  now: number,
 ): Promise<void> {
-  await accountUse.keepOpen(accountId);
-  if (!(await hasAccess(credentials, { accountId, origin, digest })))
+  await accountUse.keepOpen(principal.accountId);
+  if (hasExpired(principal, now) || !(await hasAccess(credentials, principal)))
     throw new ApiError('unauthorized', NOT_VALID);
 }
 
 async function hasAccess(
   credentials: Transaction['credentials'],
-  { accountId, origin, digest }: Pick<Principal, 'accountId' | 'origin' | 'digest'>,
+  { accountId, origin, digest }: Principal,
 ): Promise<boolean> {
   if (origin === 'key') return (await credentials.keyByDigest(digest))?.revokedAt === null;
   const account = await credentials.accountById(accountId);

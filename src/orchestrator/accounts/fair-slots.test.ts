@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { FairSlots } from './fair-slots.ts';
+import { FairSlots } from './password-checks.ts';
 
 const NEVER = new AbortController().signal;
 

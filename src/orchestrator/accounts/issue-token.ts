@@ -46,7 +46,7 @@ export async function issueToken(deps: Deps, request: TokenRequest, requester: R
   const undoAdmission = requester.admit(accountId);
   try {
     await store.transact(async (tx) => {
-      await assertHasAccess(tx, parent);
+      await assertHasAccess(tx, parent, createdAt);
       await assertWithinQuotas(tx, quotas, accountId, { liveTokens: 1 }, createdAt);
       await tx.credentials.insertToken({
         digest: digestSecret(token),
@@ -79,7 +79,7 @@ async function checkCredential(
   if (owner !== null) requester.name(owner);
   const isRight = await passwordChecks.isRight(password, account?.passwordHash ?? null, requester);
   if (owner === null || account?.passwordHash == null || !isRight) throw wrongCredentials();
-  return { ...owner, digest: digestSecret(account.passwordHash) };
+  return { ...owner, digest: digestSecret(account.passwordHash), expiresAt: null };
 }
 
 function wrongCredentials(): ApiError {

@@ -7,8 +7,8 @@ import { StoreUnavailable } from '../../ports/errors.ts';
 import { listFilesIn } from '../../runtime/list-files.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
+import { checkDisk } from '../queue/housekeeping.ts';
 import { Alarms, type Raised } from './alarms.ts';
-import { checkDisk } from './disk-low.ts';
 import { raiseFolded } from './fold.ts';
 
 const MINUTE_MS = 60_000;
@@ -305,14 +305,16 @@ describe('alarms of single resources', () => {
 it('a nearly full database disk raises an alarm until it clearly has space again [disk-low]', () => {
   const alarms = server();
   const size = 1e9;
-  const stands = (free: number) => {
+  const openAlarms = (free: number) => {
     checkDisk(alarms, { free, size });
     return alarms.listOpen().map(({ kind, text }) => `${kind} ${text}`);
   };
-  expect(stands(0.1 * size)).toEqual([]);
-  expect(stands(0.09 * size)).toEqual([expect.stringMatching(/^disk_low .* \(90 MB of 1\.0 GB are free\)$/)]);
-  expect(stands(0.12 * size)).toHaveLength(1);
-  expect(stands(0.13 * size)).toEqual([]);
+  expect(openAlarms(0.1 * size)).toEqual([]);
+  expect(openAlarms(0.09 * size)).toEqual([
+    expect.stringMatching(/^disk_low .* \(90 MB of 1\.0 GB are free\)$/),
+  ]);
+  expect(openAlarms(0.12 * size)).toHaveLength(1);
+  expect(openAlarms(0.13 * size)).toEqual([]);
   checkDisk(alarms, { free: 3e9, size: 1e12 });
   expect(alarms.listOpen()).toEqual([]);
   checkDisk(alarms, { free: 1e9, size: 1e12 });

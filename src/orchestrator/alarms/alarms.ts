@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { ListFiles } from '../../ports/list-files.ts';
 import type { Log } from '../../ports/log.ts';
-import { type AlarmKey, type AlarmKind, type AlarmRecord, standsAfterMs } from '../model/alarm.ts';
+import { type AlarmKey, type AlarmKind, type AlarmRecord, openForMs } from '../model/alarm.ts';
 import type { Store } from '../model/store.ts';
 
 /** How often the row of an open alarm is written again, in milliseconds. */
@@ -27,7 +27,7 @@ export interface Raised extends AlarmKey {
   forMs?: number;
 }
 
-interface Standing {
+interface OpenAlarm {
   alarm: AlarmRecord;
   raisedAt: number;
   forMs: number;
@@ -54,7 +54,7 @@ export class Alarms {
   readonly #deps: Deps;
   readonly #startedAt: number;
   /** Alarms raised by this process. */
-  readonly #seen = new Map<string, Standing>();
+  readonly #seen = new Map<string, OpenAlarm>();
   /** Ended alarms whose row is not removed yet. */
   readonly #over = new Map<string, AlarmKey>();
   /** The rows of all processes at the last read. */
@@ -91,8 +91,8 @@ export class Alarms {
       acknowledgedBy: row?.acknowledgedBy ?? seen?.alarm.acknowledgedBy ?? null,
     };
     const { storedAt = Number.NEGATIVE_INFINITY, storedText = '' } = seen ?? {};
-    const stands = forMs ?? standsAfterMs.get(kind) ?? Number.POSITIVE_INFINITY;
-    this.#seen.set(key, { alarm, raisedAt: now, forMs: stands, storedAt, storedText });
+    const staysOpenMs = forMs ?? openForMs.get(kind) ?? Number.POSITIVE_INFINITY;
+    this.#seen.set(key, { alarm, raisedAt: now, forMs: staysOpenMs, storedAt, storedText });
     this.#over.delete(key);
     if (seen !== undefined) return;
     log.error(fields, text);
@@ -177,9 +177,9 @@ export class Alarms {
     const { store, clock } = this.#deps;
     const now = clock.now();
     // The row of a single event is written again only if the event recurs.
-    const isDue = ({ alarm, raisedAt, storedAt, storedText }: Standing): boolean =>
+    const isDue = ({ alarm, raisedAt, storedAt, storedText }: OpenAlarm): boolean =>
       alarm.text !== storedText ||
-      (standsAfterMs.has(alarm.kind) ? storedAt < raisedAt : Math.abs(now - storedAt) >= REFRESH_MS);
+      (openForMs.has(alarm.kind) ? storedAt < raisedAt : Math.abs(now - storedAt) >= REFRESH_MS);
     // Alarms are written in order, so that two servers never deadlock.
     const due = [...this.#seen].filter(([, seen]) => isDue(seen)).sort(byKey);
     for (let begin = 0; begin < due.length; begin += BATCH) {
@@ -215,7 +215,7 @@ export class Alarms {
     const rows = [...this.#rows.values()].map(({ kind, lastSeenAt }) => ({
       kind,
       lastSeenAt,
-      seenBefore: now - (standsAfterMs.get(kind) ?? EXPIRES_MS),
+      seenBefore: now - (openForMs.get(kind) ?? EXPIRES_MS),
     }));
     const over = rows.filter(({ lastSeenAt, seenBefore }) => lastSeenAt < seenBefore);
     return new Map(over.map(({ kind, seenBefore }) => [kind, seenBefore]));
@@ -227,7 +227,7 @@ export class Alarms {
     for (const [key, seen] of this.#seen) {
       const row = this.#rows.get(key);
       // This server sees whether a cause lasts, but not whether another server ended the alarm of a single event.
-      const isEndedElsewhere = standsAfterMs.has(seen.alarm.kind) && seen.storedAt >= seen.raisedAt;
+      const isEndedElsewhere = openForMs.has(seen.alarm.kind) && seen.storedAt >= seen.raisedAt;
       if (row === undefined && isEndedElsewhere) this.#seen.delete(key);
       else if (row === undefined) seen.storedAt = Number.NEGATIVE_INFINITY;
       else seen.alarm = { ...seen.alarm, since: row.since, acknowledgedBy: row.acknowledgedBy };

@@ -20,8 +20,8 @@ interface Folded<T> {
 }
 
 /**
- * Raises the alarm of one more resource. If a hundred of the kind are open, one alarm with the platform as subject stands
- * for all further ones.
+ * Raises the alarm of one more resource. If a hundred of the kind are open, one alarm with the platform as subject
+ * covers all further ones.
  */
 export function raiseOne(
   alarms: Alarms,
@@ -44,15 +44,15 @@ export async function raiseFolded<T>(
   items: readonly T[],
   isComplete: boolean,
 ): Promise<void> {
-  const stood = new Set<string>();
+  const open = new Set<string>();
   for (const alarm of alarms.listOpen())
-    if (alarm.kind === kind && alarm.platform === platform) stood.add(alarm.subject);
-  const named = items.filter((item) => stood.has(subjectOf(item))).slice(0, NAMED);
+    if (alarm.kind === kind && alarm.platform === platform) open.add(alarm.subject);
+  const named = items.filter((item) => open.has(subjectOf(item))).slice(0, NAMED);
   // Alarms of resources that are not listed now stay open, unless the listing is complete.
-  let places = NAMED - (isComplete ? named.length : stood.size);
+  let places = NAMED - (isComplete ? named.length : open.size);
   for (const item of items) {
     if (places <= 0) break;
-    if (stood.has(subjectOf(item))) continue;
+    if (open.has(subjectOf(item))) continue;
     named.push(item);
     places--;
   }
@@ -69,6 +69,6 @@ export async function raiseFolded<T>(
     const detail = `${items.length} in all, of which ${NAMED} have their own alarm${await alarms.listTo(list, lines)}`;
     alarms.raise({ kind, subject: platform, platform, text, detail, fields: { detail } }, log);
     subjects.add(platform);
-  } else if (isComplete && stood.has(platform)) await alarms.removeList(list);
+  } else if (isComplete && open.has(platform)) await alarms.removeList(list);
   if (isComplete) alarms.endOthers(kind, platform, subjects);
 }

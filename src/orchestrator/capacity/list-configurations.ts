@@ -58,6 +58,7 @@ async function readStock({ catalog, read, clock, manifests, platform }: Deps): P
 
 function toConfiguration(shown: Shown, offer: Offer): Omit<Configuration, 'available' | 'regions'> {
   const { catalog, manifests, active } = shown;
+  const { spotPriceMicroUsdPerHour: spot } = offer;
   const isEveryRegionInMaintenance =
     offer.placements.length > 0 &&
     offer.placements.every(
@@ -67,19 +68,17 @@ function toConfiguration(shown: Shown, offer: Offer): Omit<Configuration, 'avail
   return {
     id: offer.id,
     name: offer.name,
-    ...(offer.description !== undefined && { description: offer.description }),
+    description: offer.description,
     instance_type: offer.instanceType,
     vcpus: offer.vcpus,
     memory_gb: offer.memoryGb,
     storage_gb: offer.storageGb,
-    ...(offer.gpuCount !== undefined && { gpu_count: offer.gpuCount }),
-    ...(offer.gpuType !== undefined && { gpu_type: offer.gpuType }),
-    ...(offer.gpuMemoryGb !== undefined && { gpu_memory_gb: offer.gpuMemoryGb }),
+    gpu_count: offer.gpuCount,
+    gpu_type: offer.gpuType,
+    gpu_memory_gb: offer.gpuMemoryGb,
     price_per_hour: usdFromMicroUsd(offer.priceMicroUsdPerHour),
-    ...(offer.spotPriceMicroUsdPerHour !== undefined && {
-      spot_price_per_hour: usdFromMicroUsd(offer.spotPriceMicroUsdPerHour),
-    }),
-    ...(offer.osOptions.length > 0 && { os_options: [...offer.osOptions] }),
+    spot_price_per_hour: spot === undefined ? undefined : usdFromMicroUsd(spot),
+    os_options: offer.osOptions.length > 0 ? [...offer.osOptions] : undefined,
     supports_cloud_init: canCloudInit(manifests.of(offer), offer),
     maintenance: offer.maintenance || isEveryRegionInMaintenance,
     extras: { ...offer.extras, berth: toBerthExtras(shown, offer) },

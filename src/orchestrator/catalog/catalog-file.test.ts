@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { effectivePriceMicroUsdPerHour } from './catalog.ts';
-import { parseCatalogFile, toCatalog } from './catalog-file.ts';
+import { effectivePriceMicroUsdPerHour, parseCatalogFile, toCatalog } from './catalog.ts';
 
 const region = { name: 'Frankfurt', country_code: 'DE', datacenter: 'hal-fra1-b' };
 const volumeType = { name: 'nvme', price_per_gb_hour: 0.00014, min_size_gb: 10, max_size_gb: 1000 };

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { askedBy } from '../accounts/asked-by.ts';
-import { type Authenticator, CredentialRefused, type Owner } from '../accounts/authenticate.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { type Authenticator, CredentialRefused, type Owner, onBehalfOf } from '../accounts/authenticate.ts';
 import type { RequestedBy } from '../model/history.ts';
 import type { Store } from '../model/store.ts';
 import type { HttpEnv } from './deps.ts';
@@ -9,15 +9,6 @@ import type { HttpEnv } from './deps.ts';
 export function authentication(authenticator: Authenticator): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     if (context.req.path !== '/v1/auth/token') await authenticate(context, authenticator);
-    return next();
-  };
-}
-
-/** Authenticates again after the body, which may take long to arrive: the key may be revoked meanwhile. */
-export function stillAuthenticated(authenticator: Authenticator): MiddlewareHandler<HttpEnv> {
-  return async (context, next) => {
-    const isAnonymous = context.get('who') === undefined;
-    if (!isAnonymous && context.req.method !== 'GET') await authenticate(context, authenticator);
     return next();
   };
 }
@@ -51,7 +42,16 @@ export function requestedBy(context: Context<HttpEnv>): RequestedBy {
   return { ...nameOf(context.get('principal')), address: context.get('address') };
 }
 
-/** `deps` for a use case that writes: the history of the instance records the requester. */
-export function asked<Deps extends { store: Store }>(deps: Deps, context: Context<HttpEnv>): Deps {
-  return { ...deps, store: askedBy(deps.store, requestedBy(context)) };
+/** `deps` for the use case of a request: what it writes is written for the requester. */
+export function forRequester<Deps extends { store: Store; clock: Clock }>(
+  deps: Deps,
+  context: Context<HttpEnv>,
+): Deps {
+  return { ...deps, store: onBehalfOf(deps, requestedBy(context), context.get('principal')) };
 }
+
+/** Returns a function that gives the first arguments of a use case on one resource. */
+export const useCaseOn =
+  <Deps extends { store: Store; clock: Clock }>(deps: Deps) =>
+  (context: Context<HttpEnv>, id: string) =>
+    [forRequester(deps, context), context.get('principal').accountId, id] as const;

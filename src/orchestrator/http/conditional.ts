@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
 import type { Log } from '../../ports/log.ts';
-import type { Created } from '../accounts/create-once.ts';
+import type { Created } from '../accounts/quotas.ts';
 import { type PreparedReply, toEtag } from '../instances/polled-reads.ts';
 import type { HttpEnv } from './deps.ts';
 import { errors } from './errors.ts';

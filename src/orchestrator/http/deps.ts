@@ -11,10 +11,9 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
-import type { ReadUsage } from '../volumes/usage.ts';
-import type { FailedLogins } from './failed-logins.ts';
+import type { ReadUsage } from '../volumes/storage.ts';
 import type { Metrics } from './metrics.ts';
-import type { RateLimits } from './rate-limits.ts';
+import type { FailedLogins, RateLimits } from './rate-limits.ts';
 
 /** Dependencies of the HTTP side. Each route takes only the ones that it uses. */
 export interface HttpDeps {

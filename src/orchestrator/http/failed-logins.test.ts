@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
-import { FailedLogins } from './failed-logins.ts';
+import { FailedLogins } from './rate-limits.ts';
 
 const client = () => new AbortController().signal;
 

@@ -3,8 +3,7 @@ import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { loadCatalog } from '../../config/load.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Store } from '../model/store.ts';
-import { Metrics } from './metrics.ts';
-import { WorkMetrics } from './work-metrics.ts';
+import { Metrics, WorkMetrics } from './metrics.ts';
 
 const ANSWER_MS = 1_700;
 

@@ -2,12 +2,9 @@ import { invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
-import { type Created, createOnce } from '../accounts/create-once.ts';
-import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
-import { claimUnit } from '../capacity/claim-unit.ts';
+import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
 import { activeCordons, takeTrial } from '../capacity/cordons.ts';
-import type { Sale } from '../capacity/deployable.ts';
+import { claimUnit, type Sale } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
 import type { Manifests } from '../model/platform-driver.ts';
@@ -15,7 +12,7 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { type InstanceRecord, type InstanceSpec, untouchedInstance } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { planInlineAttachments, putInlineAttachments } from '../volumes/attachments.ts';
+import { planInlineAttachments, putInlineAttachments } from '../volumes/attach.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
 
 interface Deps {
@@ -36,25 +33,23 @@ type Origin = Pick<InstanceSpec, 'requestId' | 'createdBy'>;
  * O: POST /instances. One transaction writes the instance, its capacity claim and its work. The platform is called
  * afterwards, so the reply does not wait for it.
  *
- * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `quota_exceeded`, `capacity_unavailable`,
- *   `unauthorized` or `idempotency_mismatch`; then nothing was written
+ * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `quota_exceeded`, `capacity_unavailable`
+ *   or `idempotency_mismatch`; then nothing was written
  */
 export async function createInstance(
   deps: Deps,
-  principal: Principal,
+  accountId: string,
   request: CreateInstanceRequest,
   { key, ...origin }: { key?: string | undefined } & Origin = {},
 ): Promise<Created<InstanceRecord>> {
-  const { accountId } = principal;
-  return deps.store.transact(async (tx) => {
-    await assertHasAccess(tx, principal);
-    return createOnce(
+  return deps.store.transact((tx) =>
+    createOnce(
       tx,
       { accountId, operation: 'createInstance', request, key },
       (id) => tx.instances.byId(id),
       () => insertInstance(deps, tx, accountId, request, origin),
-    );
-  });
+    ),
+  );
 }
 
 async function insertInstance(
@@ -83,11 +78,7 @@ async function insertInstance(
     offerId: offer.id,
     region,
     status: 'PROVISIONING',
-    spec: {
-      ...spec,
-      ...(requestId !== undefined && { requestId }),
-      ...(createdBy !== undefined && { createdBy }),
-    },
+    spec: { ...spec, requestId, createdBy },
     priceMicroUsdPerHour: effectivePriceMicroUsdPerHour(offer),
     createdAt: now,
     updatedAt: now,

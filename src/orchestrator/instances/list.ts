@@ -23,12 +23,7 @@ export async function* listInstances(
 ): AsyncGenerator<ListPage, void> {
   let after: ListedInstance | undefined;
   do {
-    const page = await instances.page({
-      accountId,
-      limit: INSTANCES_PER_PAGE,
-      ...(region !== undefined && { region }),
-      ...(after !== undefined && { after }),
-    });
+    const page = await instances.page({ accountId, limit: INSTANCES_PER_PAGE, region, after });
     after = page.length < INSTANCES_PER_PAGE ? undefined : page.at(-1);
     yield { items: await prepare(page.map(({ id }) => id)), isLast: after === undefined };
   } while (after !== undefined);
@@ -43,7 +38,7 @@ export async function* eachLiveInstance(
 ): AsyncGenerator<LiveInstance, void> {
   let after: LiveInstance | undefined;
   do {
-    const page = await instances.livePage({ limit, ...(after !== undefined && { after }) });
+    const page = await instances.livePage({ limit, after });
     yield* page;
     after = page.length < limit ? undefined : page.at(-1);
     if (after !== undefined) await nextTurn();

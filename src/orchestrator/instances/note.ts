@@ -6,12 +6,6 @@ import type { Note, OwnerRef } from '../model/platform-driver.ts';
 import { MAX_NOTE_BYTES } from '../model/platform-resource.ts';
 import { type InstanceRecord, type InstanceSpec, untouchedInstance } from '../model/records.ts';
 
-/** The part of an instance that its note restores. */
-export type NotedInstance = Pick<
-  InstanceRecord,
-  'id' | 'accountId' | 'name' | 'offerId' | 'region' | 'spec' | 'priceMicroUsdPerHour' | 'createdAt'
->;
-
 /**
  * The note that the platform stores for an instance: everything in its row that cannot be observed, without secrets. If
  * the keys are too long, their comments are left out, then the keys themselves. An instance restored from a note
@@ -29,16 +23,12 @@ export function toNote(installationId: string, record: InstanceRecord): Note {
 function format(installationId: string, record: InstanceRecord, sshKeys: readonly string[]): Note {
   const { id, platform, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = record;
   const { cloudInit: _secret, createdBy: _ours, ...kept } = spec;
+  const noted = { id, accountId, name, offerId, region, spec: { ...kept, sshKeys } };
   return JSON.stringify({
     installation: installationId,
     kind: 'instance',
     platform,
-    id,
-    accountId,
-    name,
-    offerId,
-    region,
-    spec: { ...kept, sshKeys },
+    ...noted,
     priceMicroUsdPerHour,
     createdAt,
   });
@@ -64,10 +54,8 @@ const specSchema = z
     requestId: z.string().max(64).optional(),
   })
   .transform(
-    ({ restartable, requestId, ...spec }): InstanceSpec => ({
+    (spec): InstanceSpec => ({
       ...spec,
-      ...(restartable !== undefined && { restartable }),
-      ...(requestId !== undefined && { requestId }),
       gpuCount: spec.gpuCount,
       gpuType: spec.gpuType,
       cloudInit: undefined,
@@ -75,7 +63,7 @@ const specSchema = z
   );
 
 /** A note that {@link toNote} wrote. */
-export const instanceNoteSchema: z.ZodType<NotedInstance> = z.object({
+export const instanceNoteSchema = z.object({
   kind: z.literal('instance'),
   id: z.string().regex(/^inst-[0-9a-f]{32}$/),
   accountId: token,
@@ -87,26 +75,15 @@ export const instanceNoteSchema: z.ZodType<NotedInstance> = z.object({
   createdAt: z.int().nonnegative(),
 });
 
+/** The part of an instance that its note restores. */
+export type NotedInstance = z.infer<typeof instanceNoteSchema>;
+
 /** The restored row of a noted instance. `now` is in milliseconds since the epoch. */
 export function fromNote(
   { platform, ref: ownerRef }: { platform: string; ref: OwnerRef },
-  { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt }: NotedInstance,
+  { kind: _, ...noted }: NotedInstance,
   { now, ...shown }: Pick<InstanceRecord, 'status' | 'endpoint' | 'hostKeyFingerprint'> & { now: number },
 ): InstanceRecord {
-  return {
-    ...untouchedInstance,
-    id,
-    accountId,
-    ownerRef,
-    platform,
-    name,
-    offerId,
-    region,
-    spec,
-    ...shown,
-    priceMicroUsdPerHour,
-    createdAt,
-    updatedAt: Math.max(now, createdAt),
-    createOpenUntil: null,
-  };
+  const updatedAt = Math.max(now, noted.createdAt);
+  return { ...untouchedInstance, ...noted, ...shown, ownerRef, platform, updatedAt, createOpenUntil: null };
 }

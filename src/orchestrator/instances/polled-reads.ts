@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { InstanceRecord } from '../model/records.ts';
 import { getInstance } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
-import { toInstance } from './to-instance.ts';
+import { toInstance } from './transition.ts';
 
 /** The reply to `GET /instances/{id}`, ready to be written. */
 export interface PreparedReply {

@@ -3,8 +3,7 @@ import { instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { type Instance, instanceSchema } from '../../contract/instance.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
-import { toInstance } from './to-instance.ts';
-import { amend } from './transition.ts';
+import { amend, toInstance } from './transition.ts';
 
 const row = instance('a', {
   name: 'before',

@@ -1,8 +1,8 @@
-import { type InstanceStatus, instanceTransitions } from '../../contract/instance.ts';
+import { type Instance, type InstanceStatus, instanceTransitions } from '../../contract/instance.ts';
 import { assertTransition } from '../../contract/transitions.ts';
+import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { InstanceRecord, untouchedInstance } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
-import { looksSame } from './to-instance.ts';
 
 /** The columns that may change besides the status: those that begin untouched, and some that a create writes. */
 type Changes = Partial<
@@ -60,4 +60,42 @@ async function write(tx: Transaction, changed: InstanceRecord): Promise<Instance
   const record = { ...changed, version: changed.version + 1 };
   await tx.instances.update(record);
   return record;
+}
+
+/** O: Instance, as a client sees it. */
+export function toInstance(record: InstanceRecord): Instance {
+  const { spec, endpoint } = record;
+  return {
+    id: record.id,
+    name: record.name ?? undefined,
+    configuration_id: record.offerId,
+    region: record.region,
+    status: record.status,
+    ...(endpoint !== null && {
+      public_ip: endpoint.publicIp,
+      private_ip: endpoint.privateIp,
+      ssh_port: endpoint.sshPort,
+      ssh_username: endpoint.sshUsername,
+      port_forwards: endpoint.portForwards,
+    }),
+    vcpus: spec.vcpus,
+    memory_gb: spec.memoryGb,
+    storage_gb: spec.storageGb,
+    gpu_count: spec.gpuCount,
+    gpu_type: spec.gpuType,
+    image: spec.image,
+    price_per_hour: usdFromMicroUsd(record.priceMicroUsdPerHour),
+    error: record.status === 'ERROR' ? (record.error ?? 'The instance failed.') : undefined,
+    created_at: new Date(record.createdAt).toISOString(),
+    updated_at: new Date(record.updatedAt).toISOString(),
+  };
+}
+
+/** Whether a client sees two states of an instance as the same, apart from `updated_at`. */
+function looksSame(before: InstanceRecord, after: InstanceRecord): boolean {
+  const updatedAt = 0;
+  const [first, second] = [before, after].map((record) =>
+    JSON.stringify(toInstance({ ...record, updatedAt })),
+  );
+  return first === second;
 }

@@ -51,7 +51,7 @@ const DAY_MS = 24 * 60 * 60_000;
  * The kinds that report a single event, and how long they stay open after it, even if servers stop meanwhile. An alarm
  * of any other kind stays open while a server sees its cause.
  */
-export const standsAfterMs: ReadonlyMap<AlarmKind, number> = new Map([
+export const openForMs: ReadonlyMap<AlarmKind, number> = new Map([
   ['start_failed', DAY_MS],
   ['machine_gone', DAY_MS],
   ['disk_lost', DAY_MS],

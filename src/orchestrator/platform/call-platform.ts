@@ -16,11 +16,10 @@ import type {
   VolumeUse,
 } from '../model/platform-driver.ts';
 import { cleanText } from '../model/platform-resource.ts';
-import type { Telemetry } from '../model/telemetry.ts';
+import type { StepTrace, Telemetry } from '../model/telemetry.ts';
 import type { Lease } from '../model/work.ts';
 import { type LeaseKeeping, whileLeaseIsKept } from './keep-lease.ts';
 import type { PlatformHealth } from './platform-health.ts';
-import type { StepTrace } from './step-trace.ts';
 
 interface Waiting {
   clock: Clock;

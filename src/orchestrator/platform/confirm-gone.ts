@@ -1,74 +1,73 @@
 import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import { isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
-import { areLossesAccepted } from './loss-cap.ts';
-import type { SharedListing } from './shared-listing.ts';
+import { areLossesAccepted, judgeHosts } from './loss-cap.ts';
+import { isUnseen, type SharedListing, toHosts } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
 
-/**
- * Reads one machine. The answer is `gone` only if that is proved: `get` reports it, and a trusted listing that began
- * later agrees. Otherwise the answer is `unknown`. A new resource may be missing from both: see `mayAppearForMs`.
- */
-export async function confirmMachine(
-  context: ReconcileContext,
-  record: Located,
-): Promise<Observation<ObservedMachine>> {
-  const observedAt = context.clock.now();
-  const found = await readMachine(context, record);
-  return { ...(await proved(found, record.ownerRef, context.machines)), observedAt };
-}
-
-/**
- * Like {@link confirmMachine}, for a machine that is being removed: a host that is down for days must not block deletes
- * on others. The machine is gone once its own host does not have it and it cannot have moved to a silent host: a
- * listing showed it while those hosts were silent already, or the operator accepts losses.
- */
-export async function confirmRemoved(
-  context: ReconcileContext,
-  record: Located,
-): Promise<Observation<ObservedMachine>> {
-  const observedAt = context.clock.now();
-  const found = await readMachine(context, record);
-  const seen = found.answer === 'unknown' ? await besideSilence(context, found, record) : found;
-  return { ...(await proved(seen, record.ownerRef, context.machines)), observedAt };
-}
+// A `gone` would be wrong in these cases, and each is excluded:
+//
+// | the machine exists, although | excluded since |
+// |---|---|
+// | `get` asked the host that it moved to before the move, and the host that it left after it | a listing that begins later must omit it, too |
+// | that listing began before the answer of `get`, as one that other callers wait for | `confirmAbsent` waits for the next one |
+// | its host was renamed or left the configuration, so no host that answers ever had it | the host of its row must have answered |
+// | it moved to a host that is silent | all hosts must answer; for a removal, a listing must have shown it elsewhere while they were silent |
+// | the platform lists nothing, as with a revoked key | the listing must be trusted |
+// | its create was answered a moment ago, or is still under way | see `mayAppearForMs`: the caller checks it with the locked row |
 
 /** The columns of a row that locate its machine. */
 type Located = Pick<InstanceRecord, 'ownerRef' | 'host'>;
 
-export function readMachine(context: ReconcileContext, record: Located): Promise<Presence<ObservedMachine>> {
-  return observe(context, () => askForMachine(context, record));
+/**
+ * Reads one machine. The answer is `gone` only if that is proved: the platform does not have it, the host that last had
+ * it has answered, and a trusted listing that begins later does not show it. Otherwise the answer is `unknown`.
+ *
+ * A machine that `isBeingRemoved` must not wait for other hosts that are down for days. It is gone once its own host
+ * does not have it and it cannot have moved to a silent host: a listing showed it while those hosts were silent already,
+ * or the operator accepts losses.
+ */
+export async function confirmMachine(
+  context: ReconcileContext,
+  record: Located,
+  { isBeingRemoved = false } = {},
+): Promise<Observation<ObservedMachine>> {
+  const { machines, clock } = context;
+  const { ownerRef, host } = record;
+  const observedAt = clock.now();
+  let found = await readMachine(context, record);
+  if (isBeingRemoved && found.answer === 'unknown' && found.hosts !== undefined && host !== null) {
+    const { answered, silent } = toHosts(found.hosts);
+    const isOnlyElsewhere = answered !== 'all' && answered.has(host);
+    if (isOnlyElsewhere && (machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(context))))
+      found = { answer: 'gone' };
+    else if (isOnlyElsewhere) found = { ...found, reason: `${found.reason}; ${mayHaveMoved(host)}` };
+  }
+  return { ...(await agreedByListing(found, ownerRef, machines)), observedAt };
+}
+
+function mayHaveMoved(host: string): string {
+  return (
+    `${host}, where it was last seen, does not have it: it may have been moved earlier. ` +
+    'If it was not, `berth losses accept` ends it'
+  );
 }
 
 /**
- * Asks the driver for the machine of a row. `gone` is passed on only if the host that last had the machine answered.
+ * Reads the machine of a row, without the proof of a listing. `gone` is passed on only if the host that last had the
+ * machine answered.
  */
-export async function askForMachine(
+export function readMachine(
   context: ReconcileContext,
   { ownerRef, host }: Located,
 ): Promise<Presence<ObservedMachine>> {
-  const found = await context.driver.get(ownerRef);
-  if (found.answer !== 'gone' || found.hosts === undefined) return found;
-  if (!isUnseen(await judgeHosts(context, toHosts(found.hosts)), { host })) return found;
-  return { answer: 'unknown', reason: `its last host ${host} is no longer a host of the platform` };
-}
-
-async function besideSilence(
-  context: ReconcileContext,
-  found: Extract<Presence<never>, { answer: 'unknown' }>,
-  { ownerRef, host }: Located,
-): Promise<Presence<never>> {
-  const { answered, silent } = toHosts(found.hosts);
-  if (found.hosts === undefined || host === null || answered === 'all' || !answered.has(host)) return found;
-  const cannotBeElsewhere =
-    context.machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(context));
-  if (cannotBeElsewhere) return { answer: 'gone' };
-  const reason =
-    `${found.reason}; ${host}, where it was last seen, does not have it: it may have been moved earlier. ` +
-    'If it was not, `berth losses accept` ends it';
-  return { answer: 'unknown', reason };
+  return observe(context, async (): Promise<Presence<ObservedMachine>> => {
+    const found = await context.driver.get(ownerRef);
+    if (found.answer !== 'gone' || found.hosts === undefined) return found;
+    if (!isUnseen(await judgeHosts(context, toHosts(found.hosts)), { host })) return found;
+    return { answer: 'unknown', reason: `its last host ${host} is no longer a host of the platform` };
+  });
 }
 
 /** Like {@link confirmMachine}, for a volume. */
@@ -82,16 +81,16 @@ export async function confirmVolume(
     async () =>
       context.driver.volumes?.get(ref) ?? { answer: 'unknown', reason: 'the platform has no volumes' },
   );
-  return { ...(await proved(found, ref, context.volumes)), observedAt };
+  return { ...(await agreedByListing(found, ref, context.volumes)), observedAt };
 }
 
-async function proved<T>(
+async function agreedByListing<T>(
   found: Presence<T>,
   ref: OwnerRef,
   listing: Pick<SharedListing<{ ref: OwnerRef }>, 'confirmAbsent'> | undefined,
 ): Promise<Presence<T>> {
   if (found.answer !== 'gone') return found;
-  const proof = await listing?.confirmAbsent(ref);
-  if (proof === undefined) return { answer: 'unknown', reason: 'the platform cannot list what it has' };
-  return proof.isProved ? found : { answer: 'unknown', reason: proof.reason };
+  const doubt =
+    listing === undefined ? 'the platform cannot list what it has' : await listing.confirmAbsent(ref);
+  return doubt === undefined ? found : { answer: 'unknown', reason: doubt };
 }

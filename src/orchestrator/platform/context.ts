@@ -5,17 +5,14 @@ import type { Alarms } from '../alarms/alarms.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
-import type { Telemetry } from '../model/telemetry.ts';
+import type { StepTrace, Telemetry } from '../model/telemetry.ts';
 import type { Failpoint } from './call-platform.ts';
 import type { PlatformInventory } from './inventory.ts';
 import type { LossCap } from './loss-cap.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
-import type { RestoreHold } from './restore-hold.ts';
-import type { RunningEndpoints } from './running-endpoints.ts';
 import type { SharedListing } from './shared-listing.ts';
-import type { Sightings } from './sightings.ts';
-import type { StepTrace } from './step-trace.ts';
+import type { RestoreHold, RunningEndpoints, Sightings } from './sightings.ts';
 
 /**
  * Dependencies of the steps of durable work. Each platform has its own context, independent of the health of the

@@ -9,7 +9,8 @@ import type { FreeUnits, Inventory, ObservedHost } from '../model/inventory.ts';
 import type { ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { Telemetry } from '../model/telemetry.ts';
-import { askInventory } from './call-platform.ts';
+import type { UsageReading } from '../volumes/storage.ts';
+import { askInventory, askUsage } from './call-platform.ts';
 
 interface Deps {
   /** The name of the platform. */
@@ -239,4 +240,49 @@ function stays({ status, isKept }: HeldClaim): boolean {
 
 function add(sums: Map<string, number>, key: string, units: number): void {
   sums.set(key, (sums.get(key) ?? 0) + units);
+}
+
+interface UsageDeps {
+  driver: Pick<PlatformDriver, 'volumes'>;
+  clock: Clock;
+  options: { callTimeoutMs: number };
+  telemetry?: Telemetry;
+}
+
+/** The platform is asked at most this often, however many clients ask. */
+const READ_EVERY_MS = 60_000;
+
+/** How much of its volumes' space a platform uses. It asks the driver when a client asks, at most once a minute. */
+export class PlatformVolumeUsage {
+  readonly #deps: UsageDeps;
+  #last: UsageReading | undefined;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+
+  constructor(deps: UsageDeps) {
+    this.#deps = deps;
+  }
+
+  /** The last reading; undefined if there is none. A platform that does not answer leaves the one before. Never rejects. */
+  async read(): Promise<UsageReading | undefined> {
+    const { driver, clock } = this.#deps;
+    const { volumes } = driver;
+    const usage = volumes?.usage;
+    if (usage === undefined) return undefined;
+    if (Math.abs(clock.now() - this.#askedAt) >= READ_EVERY_MS)
+      this.#reading ??= this.#refresh(() => usage.call(volumes)).finally(() => {
+        this.#reading = undefined;
+      });
+    await this.#reading;
+    return this.#last;
+  }
+
+  async #refresh(ask: Parameters<typeof askUsage>[1]): Promise<void> {
+    const measuredAt = this.#deps.clock.now();
+    const listing = await askUsage(this.#deps, ask);
+    this.#askedAt = measuredAt;
+    if (listing.answer === 'unknown') return;
+    const usedBytes = new Map<OwnerRef, number>(listing.items.map((item) => [item.ref, item.usedBytes]));
+    this.#last = { measuredAt, usedBytes };
+  }
 }

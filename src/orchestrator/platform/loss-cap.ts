@@ -5,6 +5,7 @@ import { markOf } from '../model/marks.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { PlatformPart, Reader, Transaction } from '../model/store.ts';
 import type { LossCapOptions } from './options.ts';
+import type { Hosts } from './shared-listing.ts';
 
 interface Deps {
   clock: Clock;
@@ -66,6 +67,15 @@ export interface Losing {
 /** Whether the operator currently accepts losses of the platform. */
 export async function areLossesAccepted({ store, platform, clock }: Losing): Promise<boolean> {
   return (await acceptedUntil(store.read.marks, platform, clock.now())) !== null;
+}
+
+/**
+ * The hosts of an answer after the operator's decision. While losses are accepted, the hosts that answer count as all
+ * hosts of the platform. A silent host must still answer first.
+ */
+export async function judgeHosts(context: Losing, hosts: Hosts): Promise<Hosts> {
+  if (hosts.answered === 'all' || hosts.silent.size > 0) return hosts;
+  return (await areLossesAccepted(context)) ? { ...hosts, answered: 'all' } : hosts;
 }
 
 /**

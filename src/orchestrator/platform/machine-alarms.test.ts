@@ -4,7 +4,7 @@ import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ExpectedMachine } from './expected-machines.ts';
 import { MachineAlarms } from './machine-alarms.ts';
-import { RunningEndpoints } from './running-endpoints.ts';
+import { RunningEndpoints } from './sightings.ts';
 
 const log = { error: () => undefined } as unknown as Log;
 const endpoint = { publicIp: '203.0.113.10', sshPort: 30_000, sshUsername: 'debian' };

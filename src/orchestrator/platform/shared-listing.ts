@@ -1,11 +1,31 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import { inSlices } from '../../ports/in-slices.ts';
 import type { Log } from '../../ports/log.ts';
-import type { CopyOfResource, Leftover, Listing, OwnerRef } from '../model/platform-driver.ts';
+import type { AskedHosts, CopyOfResource, Leftover, Listing, OwnerRef } from '../model/platform-driver.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { Telemetry } from '../model/telemetry.ts';
-import { type Hosts, SeenBeside, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileOptions } from './options.ts';
+
+/** The hosts behind an answer. */
+export interface Hosts {
+  /** `all`: the answer covers every host that the platform ever had. */
+  answered: ReadonlySet<string> | 'all';
+  silent: ReadonlySet<string>;
+}
+
+export function toHosts(hosts: AskedHosts | undefined): Hosts {
+  if (hosts === undefined) return { answered: 'all', silent: new Set() };
+  return { answered: new Set(hosts.answered), silent: new Set(hosts.silent) };
+}
+
+/**
+ * Whether a machine that the answer does not show may still exist, since the host that last had it has not answered.
+ */
+export function isUnseen({ answered, silent }: Hosts, { host }: Pick<InstanceRecord, 'host'>): boolean {
+  if (answered === 'all') return false;
+  return host === null ? silent.size > 0 : !answered.has(host);
+}
 
 /** One listing of a platform. */
 export interface Listed<T> {
@@ -69,16 +89,14 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   }
 
   /**
-   * Whether a `gone` of `get` is proved: a trusted listing that began later does not contain `ref` either. Never
-   * rejects.
+   * Why a `gone` of `get` is not proved. Undefined if it is: a trusted listing that began later does not contain `ref`
+   * either. Never rejects.
    */
-  async confirmAbsent(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
+  async confirmAbsent(ref: OwnerRef): Promise<string | undefined> {
     const listed = await this.observe();
     if (listed === null || !listed.isTrusted || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
-      return { isProved: false, reason: 'the platform reports it gone, but its listing is not trusted now' };
-    return listed.items.has(ref)
-      ? { isProved: false, reason: 'the platform reports it gone, but still lists it' }
-      : { isProved: true };
+      return 'the platform reports it gone, but its listing is not trusted now';
+    return listed.items.has(ref) ? 'the platform reports it gone, but still lists it' : undefined;
   }
 
   /**
@@ -145,5 +163,75 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     };
     await promise;
     this.#endPause = undefined;
+  }
+}
+
+/** A sent removal is dropped after this many listings: about a day. */
+const KEPT_LISTINGS = 10_000;
+
+/**
+ * The machines that the last listing showed while some hosts were silent. Each was on a host that answered. If a later
+ * listing omits a machine, it may have moved to a silent host that answered for a moment, unless Berth has sent its
+ * removal since.
+ */
+class SeenBeside {
+  readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
+  /** For each machine, the number of the last listing before its removal was sent. */
+  readonly #removalsSent = new Map<OwnerRef, number>();
+  #listings = 0;
+  #silentNow: ReadonlySet<string> = new Set();
+
+  /** Records an accepted listing. `refs`: the machines that it shows. */
+  note(refs: Iterable<OwnerRef>, { silent }: Pick<Hosts, 'silent'>): void {
+    const shown = new Set(refs);
+    this.#listings++;
+    // Drops old removals: another server has ended those instances.
+    for (const [ref, sentAt] of this.#removalsSent)
+      if (this.#listings - sentAt > KEPT_LISTINGS) this.#removalsSent.delete(ref);
+    for (const [ref, before] of this.#silent) {
+      const still = new Set([...before].filter((host) => silent.has(host)));
+      const isKnown = shown.has(ref) || this.#removalsSent.has(ref);
+      if (isKnown && still.size > 0) this.#silent.set(ref, still);
+      else this.#silent.delete(ref);
+    }
+    if (silent.size > 0) for (const ref of shown) this.#silent.set(ref, silent);
+    this.#silentNow = silent;
+  }
+
+  /**
+   * Call it after a listing that is not trusted. A silent host may have been back meanwhile, and a machine may have
+   * moved to it.
+   */
+  forget(): void {
+    this.#silent.clear();
+  }
+
+  /** Whether any host was silent in the last listing. */
+  get isBesideSilence(): boolean {
+    return this.#silentNow.size > 0;
+  }
+
+  /**
+   * Whether another host showed the machine while all of `silent` were silent, so it cannot have moved to one of them.
+   */
+  has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
+    const before = this.#silent.get(ref);
+    return before !== undefined && [...silent].every((host) => before.has(host));
+  }
+
+  /** Records that a removal is sent now. Call the returned function if the removal was refused without effect. */
+  removalSent(ref: OwnerRef): () => void {
+    if (this.#removalsSent.has(ref)) return () => undefined;
+    this.#removalsSent.set(ref, this.#listings);
+    return () => void this.#removalsSent.delete(ref);
+  }
+
+  isRemovalSent(ref: OwnerRef): boolean {
+    return this.#removalsSent.has(ref);
+  }
+
+  /** Records that the removal has ended. */
+  removed(ref: OwnerRef): void {
+    this.#removalsSent.delete(ref);
   }
 }

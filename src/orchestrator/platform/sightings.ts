@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Sighting } from '../model/sighting.ts';
 import type { Store } from '../model/store.ts';
-import type { ResourceKind } from '../model/work.ts';
+import type { Lease, ResourceKind } from '../model/work.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { Listed } from './shared-listing.ts';
 
@@ -210,4 +210,45 @@ function toKey({
 
 function isSame(one: Sighting, other: Sighting): boolean {
   return one.host === other.host && JSON.stringify(one.detail) === JSON.stringify(other.detail);
+}
+
+/**
+ * Holds back the work of restored rows. After a restore, rows may be older than their machines. Work from the backup
+ * waits until the resource was reconciled with the platform. All other work continues.
+ */
+export class RestoreHold {
+  /** Rows of the backup that are not reconciled with the platform yet. */
+  readonly instances = new Set<string>();
+  areVolumesHeld = false;
+
+  get areOver(): boolean {
+    return this.instances.size === 0 && !this.areVolumesHeld;
+  }
+
+  /** Whether the work waits. A destroy waits only if it has a cookie from before the backup. */
+  holds({ resourceKind, resourceId, kind, cookie }: Lease): boolean {
+    if (kind === 'destroy' && cookie === null) return false;
+    return resourceKind === 'instance' ? this.instances.has(resourceId) : this.areVolumesHeld;
+  }
+}
+
+/**
+ * The instance running at each address and port in the last listing of each platform. Two platforms may share one
+ * address.
+ */
+export class RunningEndpoints {
+  readonly #ids = new Map<string, ReadonlyMap<string, string>>();
+
+  replace(platform: string, ids: ReadonlyMap<string, string>): void {
+    this.#ids.set(platform, ids);
+  }
+
+  /** The instance of another platform that runs at this endpoint. */
+  elsewhere(platform: string, subject: string): string | undefined {
+    for (const [other, ids] of this.#ids) {
+      const id = other === platform ? undefined : ids.get(subject);
+      if (id !== undefined) return id;
+    }
+    return undefined;
+  }
 }

@@ -9,7 +9,7 @@ import type { ObservedVolume, Presence } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { putVolumeWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
-import { toVolumeMoveCookie } from '../model/work-cookies.ts';
+import { toVolumeMoveCookie } from '../model/work.ts';
 import { VolumeSweep } from '../reconciliation/sweep-volumes.ts';
 import type { ReconcileContext } from './context.ts';
 import { Sightings } from './sightings.ts';
@@ -45,7 +45,7 @@ beforeEach(async () => {
     alarms,
     log: silentLog,
     driver: { manifest: { keepsNotes: true }, volumes: { get } },
-    volumes: { confirmAbsent: async (ref: string) => ({ isProved: !shown.has(ref) }) },
+    volumes: { confirmAbsent: async (ref: string) => (shown.has(ref) ? 'it is listed' : undefined) },
     sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
     options: { orphanGraceMs: 0, leaseMs: 4_000, callTimeoutMs: 1_000 },
   } as unknown as ReconcileContext;

@@ -3,8 +3,7 @@ import { type DestroyReason, recordedOrder } from '../model/destroy-order.ts';
 import type { OwnerRef } from '../model/platform-driver.ts';
 import { rowOf } from '../model/rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
-import type { ResourceKind } from '../model/work.ts';
-import { volumeMoveOf } from '../model/work-cookies.ts';
+import { type ResourceKind, volumeMoveOf } from '../model/work.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expected-machines.ts';
 

@@ -4,11 +4,10 @@ import { inSlices } from '../../ports/in-slices.ts';
 import { markOf } from '../model/marks.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
-import { type Hosts, isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
-import { areLossesAccepted } from './loss-cap.ts';
-import type { Judge } from './shared-listing.ts';
+import { areLossesAccepted, judgeHosts } from './loss-cap.ts';
+import { type Hosts, isUnseen, type Judge, toHosts } from './shared-listing.ts';
 import type { Seen } from './sightings.ts';
 
 type Missing = Omit<Seen, 'resourceKind' | 'what'>;

@@ -6,8 +6,7 @@ import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { audit } from '../../operator-kit/audit.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
-import { Housekeeping } from './housekeeping.ts';
-import { pruneTombstones } from './prune-tombstones.ts';
+import { Housekeeping, pruneTombstones } from './housekeeping.ts';
 
 const ROUND_MS = 10_000;
 const KEPT_MS = 60_000;

@@ -1,8 +1,11 @@
+import { toByteSize } from '../../contract/byte-size.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
+import type { PruneRequest } from '../model/attempt.ts';
+import { markOf } from '../model/marks.ts';
 import type { Store } from '../model/store.ts';
-import { pruneTombstones } from './prune-tombstones.ts';
 
 const INTERVAL_MS = 10_000;
 const PRUNE_BATCH = 200;
@@ -96,4 +99,72 @@ export class Housekeeping {
       log.error({ err: error }, 'housekeeping failed; retrying in a few seconds');
     }
   }
+}
+
+/** Rows per transaction, which blocks others for some milliseconds. */
+const BATCH = 100;
+
+/**
+ * Deletes the oldest tombstones of a platform that ended before `endedBefore`, in milliseconds since the epoch. A small
+ * transaction for each kind also writes the mark that `isOlderThanPruned` reads.
+ */
+export async function pruneTombstones(store: Store, platform: string, endedBefore: number): Promise<void> {
+  const request: PruneRequest = { platform, endedBefore, limit: BATCH };
+  for (const kind of ['instance', 'volume'] as const)
+    await store.transact(async ({ instances, volumes, marks }) => {
+      const { newestCreatedAt } = await (kind === 'instance' ? instances : volumes).prune(request);
+      if (newestCreatedAt === null) return;
+      const name = markOf(platform, `${kind}s_pruned_until`);
+      const known = await marks.get(name);
+      if (known === null || known < newestCreatedAt) await marks.put(name, newestCreatedAt);
+    });
+  await store.transact((tx) => tx.attempts.prune(request));
+}
+
+/**
+ * Refuses a clock that is behind the creation time of a pruned row: a resource created then could not be restored if
+ * its row were lost.
+ *
+ * @throws {Fatal}
+ */
+export async function assertClockIsPastPruned(
+  { read: { marks } }: Pick<Store, 'read'>,
+  platforms: Iterable<string>,
+  now: number,
+): Promise<void> {
+  const names = [...platforms].flatMap((platform) => [
+    markOf(platform, 'instances_pruned_until'),
+    markOf(platform, 'volumes_pruned_until'),
+  ]);
+  const pruned = await Promise.all(names.map((name) => marks.get(name)));
+  const until = Math.max(...pruned.map((at) => at ?? Number.NEGATIVE_INFINITY));
+  if (now > until) return;
+  throw new Fatal(
+    `The clock shows ${new Date(now).toISOString()}, but this database has already pruned instances or volumes created up to ${new Date(until).toISOString()}: correct the clock of this machine and start again.`,
+  );
+}
+
+const GB = 1e9;
+/**
+ * With less free space than this, or less than a tenth of a smaller disk, an upgrade, a backup or the journal may not
+ * fit.
+ */
+const LOW_BYTES = 2 * GB;
+const LOW_SHARE = 0.1;
+/** The factor above the limit at which the alarm ends, so that it does not flap. */
+const ENOUGH = 1.25;
+
+/** Raises an alarm before the disk of the database is full, and ends it when there is enough space again. */
+export function checkDisk(alarms: Alarms, { free, size }: { free: number; size: number }): void {
+  const alarm = { kind: 'disk_low' as const, subject: alarms.server };
+  const low = Math.min(LOW_BYTES, LOW_SHARE * size);
+  if (free >= ENOUGH * low) alarms.end(alarm);
+  if (free >= low) return;
+  alarms.raise({
+    ...alarm,
+    platform: null,
+    text: 'the disk of the database is almost full: free some space; when it is full, creates and changes are answered with 503',
+    detail: `${toByteSize(free)} of ${toByteSize(size)} are free`,
+    fields: { free_bytes: free, size_bytes: size },
+  });
 }

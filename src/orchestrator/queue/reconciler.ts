@@ -1,19 +1,34 @@
 import { isClockInSync } from '../../work/lease-time.ts';
 import { WorkQueue } from '../../work/work-queue.ts';
 import { isRef } from '../model/attempt.ts';
-import { instanceLogNames, volumeLogNames } from '../model/records.ts';
+import {
+  type InstanceRecord,
+  instanceLogNames,
+  type VolumeRecord,
+  volumeLogNames,
+} from '../model/records.ts';
 import { rowOf } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
-import type { Lease, ResourceKind } from '../model/work.ts';
+import { StepTrace } from '../model/telemetry.ts';
+import type { InstanceWorkKind, Lease, ResourceKind, VolumeWorkKind } from '../model/work.ts';
 import { NotCalled } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { CallUnderWay } from '../platform/keep-lease.ts';
 import { CLOCK_SKEW_ALARM } from '../platform/options.ts';
 import type { StepContext } from '../steps/context.ts';
-import { pauseMs } from '../steps/retry.ts';
-import { runStep } from '../steps/run-step.ts';
+import { stepDestroy, stepDestroyAttempt, stepDestroyVolume } from '../steps/destroy.ts';
+import { pauseMs } from '../steps/fail.ts';
+import { stepCreate } from '../steps/instance/create.ts';
+import { stepHold, stepRelease } from '../steps/instance/ended.ts';
+import { stepObserve } from '../steps/instance/observe.ts';
+import { stepRestart } from '../steps/instance/restart.ts';
+import { stepStart } from '../steps/instance/start.ts';
+import { stepStop } from '../steps/instance/stop.ts';
+import { stepVerify } from '../steps/instance/verify.ts';
+import { keepsFailing, raiseFailing } from '../steps/report-step.ts';
 import { releaseLease } from '../steps/settle.ts';
-import { keepsFailing, raiseFailing } from '../steps/step-alarms.ts';
+import { stepAttach } from '../steps/volume/attach.ts';
+import { stepCreateVolume, stepResize } from '../steps/volume/create.ts';
 
 /** Runs the work that the use cases put for one platform, until each resource is in its desired state. */
 export class Reconciler {
@@ -24,7 +39,7 @@ export class Reconciler {
 
   constructor(context: ReconcileContext) {
     const { store, platform, clock, random, log, health, options } = context;
-    this.#context = { ...context, startedAt: clock.now() };
+    this.#context = { ...context, startedAt: clock.now(), placements: { last: Promise.resolve() } };
     const queue = new WorkQueue<ResourceKind, Lease>({
       store: {
         isShared: store.isShared,
@@ -121,4 +136,84 @@ async function namesOf({ read }: Pick<Store, 'read'>, { resourceId, resourceKind
   const row = await rowOf(read, resourceKind, resourceId).catch(() => null);
   if (row === null) return { [resourceKind]: resourceId };
   return 'offerId' in row ? instanceLogNames(row) : volumeLogNames(row);
+}
+
+type Step<Row> = (context: StepContext, lease: Lease, record: Row) => Promise<void>;
+
+const instanceSteps: Record<InstanceWorkKind, Step<InstanceRecord>> = {
+  create: stepCreate,
+  verify: stepVerify,
+  stop: stepStop,
+  start: stepStart,
+  restart: stepRestart,
+  destroy: stepDestroy,
+  observe: stepObserve,
+  hold: stepHold,
+  release: stepRelease,
+};
+
+const volumeSteps: Record<VolumeWorkKind, Step<VolumeRecord>> = {
+  create: stepCreateVolume,
+  attach: stepAttach,
+  resize: stepResize,
+  destroy: stepDestroyVolume,
+};
+
+const ON_HOLD = 'the database was restored, and its current state is not known yet';
+
+async function putOff(context: StepContext, lease: Lease): Promise<void> {
+  const { clock, options } = context;
+  const notBefore = clock.now() + options.watchIntervalMs;
+  await releaseLease(context, lease, { cookie: lease.cookie, notBefore, lastError: ON_HOLD });
+}
+
+/** Runs the step of a lease. Throws only if the store does, or for a bug. */
+async function runStep(given: StepContext, lease: Lease): Promise<void> {
+  if (given.restoreHold.holds(lease)) return putOff(given, lease);
+  const trace = new StepTrace(given.clock.now());
+  try {
+    await run({ ...given, trace }, lease);
+    recordEnd(given, lease, trace, trace.settled ?? { next: 'lost', problem: undefined });
+  } catch (error) {
+    trace.begin();
+    recordEnd(given, lease, trace, { next: 'error', problem: String(error) });
+    throw error;
+  }
+}
+
+function recordEnd(
+  { telemetry, clock }: StepContext,
+  lease: Lease,
+  { requestId, begunAt, calls, verdict, settled }: StepTrace,
+  { next, problem }: NonNullable<StepTrace['settled']>,
+): void {
+  telemetry?.stepEnded({
+    lease,
+    requestId,
+    begunAt,
+    endedAt: clock.now(),
+    calls,
+    next,
+    problem,
+    verdict: settled && verdict,
+  });
+}
+
+async function run(context: StepContext & { trace: StepTrace }, lease: Lease): Promise<void> {
+  const { store, trace } = context;
+  if (isRef(lease.resourceId)) {
+    const attempt = await store.read.attempts.byRef(lease.resourceId);
+    if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
+    return stepDestroyAttempt(context, lease, attempt);
+  }
+  if (lease.resourceKind === 'instance') {
+    const record = await store.read.instances.byId(lease.resourceId);
+    if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    trace.requestId = record.spec.requestId;
+    return instanceSteps[lease.kind as InstanceWorkKind](context, lease, record);
+  }
+  const record = await store.read.volumes.byId(lease.resourceId);
+  if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
+  trace.requestId = record.requestId ?? undefined;
+  return volumeSteps[lease.kind as VolumeWorkKind](context, lease, record);
 }

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { audit } from '../../operator-kit/audit.ts';
-import type { Actor } from '../../operator-kit/model.ts';
 import { isAccountId } from '../accounts/accounts.ts';
 import { fromNote, instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import { amend } from '../instances/transition.ts';
@@ -13,23 +11,13 @@ import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, ResourceKind } from '../model/work.ts';
 import { callOnce } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { proveEndpoint } from '../steps/prove-endpoint.ts';
-import type { Adopted, OrphanOutcome } from './rowless.ts';
+import { proveEndpoint } from '../steps/instance/verify.ts';
+import { type Adopted, auditByServer, type OrphanOutcome } from './without-row.ts';
 
 /** The problem text for a note whose account is not in the database, with the command that creates the account. */
 export function noAccount(id: string): string {
   const remedy = isAccountId(id) ? `: make it with \`berth accounts create <name> --id ${id}\`` : '';
   return `there is no account ${id}${remedy}`;
-}
-
-/** Adds an action of the server itself to the audit log. */
-export async function auditByServer(
-  { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
-  tx: Pick<Transaction, 'audit'>,
-  { action, subject, ...detail }: { action: string; subject: string; ref?: string },
-): Promise<void> {
-  const server: Actor = { name: alarms.server, source: 'server', address: null };
-  await audit(tx, clock, server, { action, subject, detail: { platform, ...detail } });
 }
 
 /** Claims of existing machines have no limit: their unit is taken even if none is free. */

@@ -3,12 +3,12 @@ import { readNote } from '../model/platform-resource.ts';
 import { type Attachment, type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
+import { isAttachable, workOnAttachments } from '../volumes/attach.ts';
 import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
-import { auditByServer, isOlderThanPruned, noAccount, PRUNED } from './adopt-machine.ts';
-import type { Adopted } from './rowless.ts';
+import { isOlderThanPruned, noAccount, PRUNED } from './adopt-machine.ts';
+import { type Adopted, auditByServer } from './without-row.ts';
 
 /** Like `adoptMachine`, for a volume. Its attachments are taken from the platform. */
 export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {

@@ -6,9 +6,7 @@ import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { CommitListener, Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { ExpectedMachines } from '../platform/expected-machines.ts';
-import { RestoreHold } from '../platform/restore-hold.ts';
-import { RunningEndpoints } from '../platform/running-endpoints.ts';
-import { Sightings } from '../platform/sightings.ts';
+import { RestoreHold, RunningEndpoints, Sightings } from '../platform/sightings.ts';
 import { Reconciliation } from './reconciliation.ts';
 
 /** An ONLINE row whose machine is not listed, and a store in which a transaction finds the row destroyed. */

@@ -12,8 +12,7 @@ import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
 import { removeAgain, removeOtherAttempt, removeRowless } from '../platform/superseded-attempts.ts';
-import { OrphanPolicy } from './orphan-policy.ts';
-import { anyNote } from './rowless.ts';
+import { anyNote, OrphanPolicy } from './without-row.ts';
 
 type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
 

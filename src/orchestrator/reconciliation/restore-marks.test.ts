@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { openTestStore } from '../../../test/support/rows/stores.ts';
 import type { Store } from '../model/store.ts';
-import { endRestore, restoredFrom, shareRestore } from './restore-marks.ts';
+import { endRestore, restoredFrom, shareRestore } from './restored-rows.ts';
 
 let store: Store;
 beforeEach(async () => {

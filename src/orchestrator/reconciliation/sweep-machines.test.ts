@@ -101,7 +101,9 @@ async function setUp({
     ...{ driver, clock, store, alarms, sightings, options, platform: 'default', installationId: 'here' },
     otherPlatforms: new Set(),
     failpoint: none,
-    machines: { confirmAbsent: async (absence: string) => ({ isProved: !platform.machines.has(absence) }) },
+    machines: {
+      confirmAbsent: async (absence: string) => (platform.machines.has(absence) ? 'it is listed' : undefined),
+    },
     probe: { probe: async () => ({ ok: false, step: 'connect', detail: 'refused' }) },
     health: { isUp: true },
     log: silentLog,

@@ -19,8 +19,7 @@ import {
 import { recordHosts } from '../platform/visibility.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
-import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
-import { Rowless } from './rowless.ts';
+import { type Orphan, OrphanPolicy, Rowless } from './without-row.ts';
 
 const AT_ONCE = 16;
 const ORPHAN =

@@ -4,7 +4,7 @@ import type { Presence } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import { findEarlierCreate, isRefused, waitForEarlier } from './adopt-or-create.ts';
 import type { StepContext } from './context.ts';
-import { retryFailed } from './retry.ts';
+import { retryFailed } from './fail.ts';
 
 const STARTED_AT = 1_000;
 const VISIBLE_MS = 240_000;

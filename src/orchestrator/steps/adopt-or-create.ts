@@ -1,10 +1,9 @@
 import type { FinalCode } from '../model/failure.ts';
 import type { OwnerRef, Presence, Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
-import { observe } from '../platform/call-platform.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 import type { StepContext } from './context.ts';
-import { type Failed, isFinal, isRepeated } from './retry.ts';
+import { type Failed, isFinal, isRepeated } from './fail.ts';
 import type { Next } from './settle.ts';
 
 /** The result of the search before a create is sent. */
@@ -34,7 +33,7 @@ export async function findEarlierCreate<T>(
   const isOlder = createdAt < context.startedAt;
   const wasSent = isRepeated(lease) && (host !== null || place === undefined);
   if (lease.cookie !== null || !(wasSent || isOlder)) return { answer: 'send' };
-  const found: Presence<T> = await observe(context, () => get(ownerRef));
+  const found: Presence<T> = await get(ownerRef);
   if (found.answer !== 'gone') return found;
   // A repeated first attempt was refused and not counted, so it sent nothing.
   const hasWaited = lease.attempt === 1 ? lease.lastError !== null : lease.waitedAttempt === lease.attempt;

@@ -5,6 +5,8 @@ import type { ReconcileContext } from '../platform/context.ts';
 export interface StepContext extends ReconcileContext {
   /** When this process started, in milliseconds since the epoch. An earlier process handled older rows. */
   startedAt: number;
+  /** The last placement on the platform by this process: see `alone`. */
+  placements: { last: Promise<void> };
 }
 
 /** @throws {Error} if the driver has no volumes. */

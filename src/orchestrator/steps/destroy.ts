@@ -1,15 +1,13 @@
-import { transition } from '../instances/transition.ts';
 import type { Attempt } from '../model/attempt.ts';
 import { disksKeptUntil, toDriver } from '../model/destroy-order.ts';
 import type { Call, Step } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
-import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import { rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep, observe } from '../platform/call-platform.ts';
-import { confirmRemoved, confirmVolume } from '../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import { confirmMachine, confirmVolume } from '../platform/confirm-gone.ts';
 import { areOthersClosed } from '../platform/superseded-attempts.ts';
 import {
   afterObservation,
@@ -17,13 +15,19 @@ import {
   type Observation,
   type VisibilityUpdate,
 } from '../platform/visibility.ts';
-import { dropAttachmentsOf } from '../volumes/attachments.ts';
-import { readConsole } from './console-tail.ts';
 import { type StepContext, volumesOf } from './context.ts';
-import { endAttachCycle } from './instance/attach-cycle.ts';
-import { isDown } from './instance/stop.ts';
-import { LONGEST_REST_MS, retry, retryFailed } from './retry.ts';
-import { finish, type Next, settleAttempt, settleInstance, settleVolume, whilePending } from './settle.ts';
+import { LONGEST_REST_MS, retry, retryFailed } from './fail.ts';
+import { endInstance, readConsole } from './instance/ended.ts';
+import { endAttachCycle, isDown } from './instance/stop.ts';
+import {
+  type Decide,
+  finish,
+  type Next,
+  settleAttempt,
+  settleInstance,
+  settleVolume,
+  whilePending,
+} from './settle.ts';
 
 /** The driver's answer to a destroy, and the result of a read after it. */
 export interface Removal {
@@ -108,11 +112,11 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
-    find: () => confirmRemoved(context, record),
+    find: () => confirmMachine(context, record, { isBeingRemoved: true }),
     isOnHost: record.host !== null,
     sent: () => machines.seenBeside.removalSent(record.ownerRef),
   });
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) =>
     unproved(context, lease, current, removal) ??
     (await othersLeft(context, lease, tx, current)) ??
     endInstance(context, tx, current, keepDisksUntil > 0 ? DISKS_REMOVED : undefined);
@@ -141,12 +145,12 @@ async function switchOff(
   keepDisksUntil: number,
 ): Promise<void> {
   const { driver, clock } = context;
-  const found = await confirmRemoved(context, record);
+  const found = await confirmMachine(context, record, { isBeingRemoved: true });
   const isUp = found.answer === 'observed' && !isDown(found.value);
   const step = isUp
     ? await callStep(context, lease, (call) => driver.stop(record.ownerRef, lease.cookie, call))
     : undefined;
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     if (found.answer === 'gone') {
       const waitMs = mayAppearForMs(context, current.createOpenUntil, found.observedAt);
@@ -162,26 +166,6 @@ async function switchOff(
     return { step: 'again', afterMs, attempt: lease.attempt - 1, ...(isNew && { because }) };
   };
   await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
-}
-
-/** Releases the claim and the attachments of an instance whose machine no longer runs. `because`: see {@link Next}. */
-export async function endInstance(
-  { clock, log, machines }: ReconcileContext,
-  tx: Transaction,
-  record: InstanceRecord,
-  because?: string,
-): Promise<Next> {
-  const now = clock.now();
-  machines.seenBeside.removed(record.ownerRef);
-  await Promise.all([dropAttachmentsOf(tx, record.id, now), tx.claims.release(record.id)]);
-  const spec = { ...record.spec, cloudInit: undefined };
-  if (record.status === 'DESTROYING')
-    await transition(tx, record, 'DESTROYED', now, { spec }, { detail: because ?? null });
-  log.info(
-    { ...instanceLogNames(record), status: record.status, reason: because },
-    'the machine of the instance no longer runs: its unit is free',
-  );
-  return because === undefined ? finish : { step: 'finish', because };
 }
 
 /**
@@ -203,7 +187,7 @@ export async function stepDestroyVolume(
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   // No attachment is added while the volume is DELETING or ERROR.
   const instanceIds = attachments.map(({ instanceId }) => instanceId);
-  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, current, lease) => {
     const next =
       unproved(context, lease, current, removal) ?? (await othersLeft(context, lease, tx, current));
     if (next !== undefined) return next;
@@ -250,11 +234,14 @@ export async function stepDestroyAttempt(
   if (isMachine && host !== null && lease.cookie === null) await context.machines.seeBesideSilence(ref);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => (volumes ?? driver).destroy(ref, cookie, destroyOrder, call),
-    find: () => (isMachine ? confirmRemoved(context, { ownerRef: ref, host }) : confirmVolume(context, ref)),
+    find: () =>
+      isMachine
+        ? confirmMachine(context, { ownerRef: ref, host }, { isBeingRemoved: true })
+        : confirmVolume(context, ref),
     isOnHost: isMachine && host !== null,
     ...(isMachine && { sent: () => context.machines.seenBeside.removalSent(ref) }),
   });
-  await settleAttempt(context, lease, async (tx, current): Promise<Next> => {
+  await settleAttempt(context, lease, async (tx, current, lease): Promise<Next> => {
     const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
     if (next !== undefined) return next;
     if (isMachine) context.machines.seenBeside.removed(ref);

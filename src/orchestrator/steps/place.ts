@@ -8,7 +8,6 @@ import type {
   OwnerRef,
   Placement,
   Placing,
-  PlatformDriver,
   Step,
   VolumeSpec,
 } from '../model/platform-driver.ts';
@@ -20,25 +19,23 @@ import { askWhere } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { supersede } from '../platform/superseded-attempts.ts';
 import { isRefused } from './adopt-or-create.ts';
-import { describeFailure, type Failed, retry } from './retry.ts';
+import type { StepContext } from './context.ts';
+import { describeFailure, type Failed, retry } from './fail.ts';
 import type { Next } from './settle.ts';
 
 type Refused = Extract<Step<never>, { outcome: 'failed' }>;
 
-/** The last placement of each driver in this process. */
-const placements = new WeakMap<PlatformDriver, Promise<unknown>>();
-
 /**
- * Runs placements one at a time, each with its first call. So each placement sees the machine of the previous one, and
+ * Runs the placements of a platform one at a time, each with its first call. So each placement sees the machine of the previous one, and
  * hosts fill by the driver's policy. The next placement waits at most the call timeout.
  */
 export async function alone<T>(
-  { driver, clock, options }: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
+  { placements, clock, options }: Pick<StepContext, 'placements' | 'clock' | 'options'>,
   place: () => Promise<T>,
 ): Promise<T> {
-  const before = placements.get(driver);
+  const before = placements.last;
   const { promise: over, resolve } = Promise.withResolvers<void>();
-  placements.set(driver, over);
+  placements.last = over;
   await before;
   const timer = clock.setTimer(options.callTimeoutMs, resolve);
   try {

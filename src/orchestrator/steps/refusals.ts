@@ -6,7 +6,7 @@ import type { InstanceRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { describeFailure, type Failed } from './retry.ts';
+import { describeFailure, type Failed } from './fail.ts';
 
 /** So many creates in a row must be refused alike, each of another instance. */
 const IN_A_ROW = 3;

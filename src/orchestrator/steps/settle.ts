@@ -10,12 +10,11 @@ import {
 } from '../model/records.ts';
 import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
-import type { Lease, LeaseState, Work, WorkProgress } from '../model/work.ts';
+import { StepTrace } from '../model/telemetry.ts';
+import type { Lease, LeaseCheck, Work, WorkProgress } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
-import { addToHistory } from './record-history.ts';
-import { reportStep, type Settled, underWayMs } from './step-alarms.ts';
+import { addToHistory, reportStep, type Settled, underWayMs } from './report-step.ts';
 
 /** The continuation after a step. */
 export type Next =
@@ -58,6 +57,12 @@ class Frozen extends Error {
   override readonly name = 'Frozen';
 }
 
+/**
+ * Decides how a step continues, from the locked row and the lease with its current deadline, which an outage may have
+ * moved. It may run again with another row: it must only read, decide, write and log.
+ */
+export type Decide<Row> = (tx: Transaction, row: Row, lease: Lease) => Promise<Next>;
+
 /** Data of a step besides the row that it writes. */
 interface Settling {
   /** The new visibility of the resource. Written even if a use case has put other work meanwhile. */
@@ -69,24 +74,24 @@ interface Settling {
 /**
  * Writes the outcome of a step in one transaction, which locks the instance and then checks the lease. A lost lease
  * writes nothing. If a use case has put other work, that work takes over. While the platform is not trusted, nothing
- * final is written. `decide` may run again with another row: it must only read, decide, write and log.
+ * final is written.
  */
 export async function settleInstance(
   context: ReconcileContext,
   lease: Lease,
-  decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
+  decide: Decide<InstanceRecord>,
   { visibility = nothing }: Pick<Settling, 'visibility'> = {},
 ): Promise<void> {
   await settle(context, lease, decide, async (tx) => {
     // Both queries are sent in this order, without waiting in between: PostgreSQL answers them in one round trip.
-    const [rows, found] = await Promise.all([lockInstances(tx, [lease.resourceId]), checkLease(tx, lease)]);
+    const [rows, check] = await Promise.all([lockInstances(tx, [lease.resourceId]), tx.work.check(lease)]);
     const record = rows.get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
     const createOpenUntil = visibility(record.createOpenUntil);
     const isChanged = createOpenUntil !== record.createOpenUntil;
     const row = isChanged ? { ...record, createOpenUntil } : record;
     return {
-      found,
+      check,
       names: instanceLogNames(record),
       row,
       windowMs: record.spec.onlineWithinMs,
@@ -101,7 +106,7 @@ export async function settleInstance(
 export async function settleVolume(
   context: ReconcileContext,
   lease: Lease,
-  decide: (tx: Transaction, record: VolumeRecord) => Promise<Next>,
+  decide: Decide<VolumeRecord>,
   { instanceIds = [], visibility = nothing }: Settling = {},
 ): Promise<void> {
   await settle(context, lease, decide, async (tx) => {
@@ -111,9 +116,9 @@ export async function settleVolume(
     const createOpenUntil = visibility(record.createOpenUntil);
     const isChanged = createOpenUntil !== record.createOpenUntil;
     const row = isChanged ? { ...record, createOpenUntil } : record;
-    const found = await checkLease(tx, lease);
-    if (isChanged && found !== 'lost') await tx.volumes.update(row);
-    return { found, names: volumeLogNames(record), row };
+    const check = await tx.work.check(lease);
+    if (isChanged && check.state !== 'lost') await tx.volumes.update(row);
+    return { check, names: volumeLogNames(record), row };
   });
 }
 
@@ -121,24 +126,17 @@ export async function settleVolume(
 export async function settleAttempt(
   context: ReconcileContext,
   lease: Lease,
-  decide: (tx: Transaction, attempt: Attempt) => Promise<Next>,
+  decide: Decide<Attempt>,
 ): Promise<void> {
   await settle(context, lease, decide, async (tx) => {
     const attempt = await tx.attempts.byRef(lease.resourceId);
     if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
     return {
-      found: await checkLease(tx, lease),
+      check: await tx.work.check(lease),
       names: { ref: attempt.ref, [attempt.resourceKind]: attempt.resourceId },
       row: attempt,
     };
   });
-}
-
-/** Checks the lease, and takes over the deadline that an outage has moved. */
-async function checkLease(tx: Pick<Transaction, 'work'>, lease: Lease): Promise<LeaseState> {
-  const found = await tx.work.check(lease);
-  if (found.state === 'held') lease.deadlineAt = found.deadlineAt;
-  return found.state;
 }
 
 /** Releases the lease of a step without an outcome. `later` says how the same step continues. */
@@ -151,14 +149,14 @@ export async function releaseLease(
     if (isRef(lease.resourceId)) await tx.attempts.byRef(lease.resourceId);
     else await rowOf(tx, lease.resourceKind, lease.resourceId);
     // Work that a use case has put meanwhile is another step. Neither the cookie nor the pause applies to it.
-    const isHeld = (await checkLease(tx, lease)) === 'held';
+    const isHeld = (await tx.work.check(lease)).state === 'held';
     await tx.work.release(lease, isHeld ? later : undefined);
   });
 }
 
 /** The locked row and the state of the lease. */
 interface Locked<Row> {
-  found: LeaseState;
+  check: LeaseCheck;
   /** The common fields of its log lines. */
   names: object;
   /** The row with its new visibility. */
@@ -174,24 +172,24 @@ const NOT_SETTLED: Settled = { next: finish, progress: null };
 
 async function settle<Row>(
   context: ReconcileContext,
-  lease: Lease,
-  decide: (tx: Transaction, row: Row) => Promise<Next>,
+  claimed: Lease,
+  decide: Decide<Row>,
   lock: (tx: Transaction) => Promise<Locked<Row>>,
 ): Promise<void> {
   const { store, clock, health, log, failpoint, trace = new StepTrace(clock.now()) } = context;
   let names: object = {};
+  let lease = claimed;
   let settled: Settled = NOT_SETTLED;
   const writing = store.transact(async (tx) => {
     settled = NOT_SETTLED;
     trace.begin();
     const locked = await lock(tx);
-    const { found } = locked;
+    const { check, row, write } = locked;
     names = locked.names;
-    if (found === 'lost') return found;
-    const { row, write } = locked;
-    if (found === 'superseded') await tx.work.release(lease);
-    else {
-      const next = await decide(tx, row);
+    if (check.state === 'lost') return check.state;
+    if (check.state === 'held') {
+      lease = { ...claimed, deadlineAt: check.deadlineAt };
+      const next = await decide(tx, row, lease);
       const isSure = health.isUp && isClockInSync(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await applyNext(context, tx, lease, next);
@@ -199,19 +197,22 @@ async function settle<Row>(
         await addToHistory(context, tx, lease, next);
       settled = { next, windowMs: locked.windowMs, progress: toProgress(lease, next, clock.now()) };
       trace.settle(next);
-    }
+    } else await tx.work.release(claimed);
     await write?.();
-    return found;
+    return check.state;
   });
   const state = await writing.catch(async (error) => {
     if (!(error instanceof Frozen)) throw error;
     const lastError = 'the platform or the clock is not trusted now: no decision is made';
-    await releaseLease(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
+    await releaseLease(context, claimed, { cookie: claimed.cookie, notBefore: clock.now(), lastError });
   });
   if (state === 'lost')
-    log.warn({ ...names, step: lease.kind }, 'a step returned after its lease was lost; nothing was written');
+    log.warn(
+      { ...names, step: claimed.kind },
+      'a step returned after its lease was lost; nothing was written',
+    );
   if (state === 'held') reportStep(context, lease, names, settled);
-  failpoint(`${lease.kind}:settled`);
+  failpoint(`${claimed.kind}:settled`);
 }
 
 /** The progress of the step after `next`: its phase began when it was first reported. */

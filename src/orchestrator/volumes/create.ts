@@ -1,9 +1,7 @@
 import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
-import { type Created, createOnce } from '../accounts/create-once.ts';
-import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
+import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { VolumeType } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
@@ -11,7 +9,7 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { APART, isAttachable, type Place } from './attachments.ts';
+import { APART, isAttachable, type Place } from './attach.ts';
 import {
   claimStorage,
   priceMicroUsdPerHour,
@@ -31,25 +29,23 @@ interface Deps extends StorageCatalog {
 /**
  * O: POST /volumes. The transaction that writes the volume also claims its storage.
  *
- * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable`, `unauthorized` or
+ * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable` or
  *   `idempotency_mismatch`; then nothing was written
  */
 export async function createVolume(
   deps: Deps,
-  principal: Principal,
+  accountId: string,
   request: CreateVolumeRequest,
   { key, requestId }: { key?: string | undefined; requestId?: string } = {},
 ): Promise<Created<VolumeRecord>> {
-  const { accountId } = principal;
-  return deps.store.transact(async (tx) => {
-    await assertHasAccess(tx, principal);
-    return createOnce(
+  return deps.store.transact((tx) =>
+    createOnce(
       tx,
       { accountId, operation: 'createVolume', request, key },
       (id) => tx.volumes.byId(id),
       () => insertVolume(deps, tx, accountId, request, requestId),
-    );
-  });
+    ),
+  );
 }
 
 async function insertVolume(

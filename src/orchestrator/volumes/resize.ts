@@ -7,7 +7,7 @@ import type { Manifests } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { getVolume, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { resizeCookie } from '../model/work-cookies.ts';
+import { resizeCookie } from '../model/work.ts';
 import { claimStorage, findVolumeType, priceMicroUsdPerHour, sizeIssue } from './storage.ts';
 
 interface Deps {

@@ -1,11 +1,11 @@
 import { ApiError, type Issue } from '../../contract/errors.ts';
-import type { UnavailableReason } from '../../contract/extensions.ts';
+import type { UnavailableReason, VolumeUsage } from '../../contract/extensions.ts';
 import type { VolumeLocation } from '../../contract/volume.ts';
 import { isStorageKnown, type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import type { Manifests, ObservedVolume } from '../model/platform-driver.ts';
+import type { Manifests, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
-import type { Transaction } from '../model/store.ts';
+import type { Store, Transaction } from '../model/store.ts';
 
 export interface StorageCatalog {
   catalog: Catalog;
@@ -79,4 +79,31 @@ export async function claimStorage(
 /** Sets the claim to the size of the volume, even beyond the capacity. */
 export async function claimActualSize(tx: Transaction, { id, region, sizeGb }: VolumeRecord): Promise<void> {
   await tx.storageClaims.take({ volumeId: id, region, gb: sizeGb, capacityGb: null });
+}
+
+/** What a platform said about the use of its volumes. */
+export interface UsageReading {
+  measuredAt: number;
+  usedBytes: ReadonlyMap<OwnerRef, number>;
+}
+
+/** Reads the use of a platform's volumes. Undefined if the platform does not report it, or another server serves it. */
+export type ReadUsage = (platform: string) => Promise<UsageReading | undefined>;
+
+/** The volumes of the account whose use is known. */
+export async function listVolumeUsage(
+  { store, readUsage }: { store: Pick<Store, 'read'>; readUsage: ReadUsage },
+  accountId: string,
+): Promise<VolumeUsage[]> {
+  const rows = await store.read.volumes.liveOf(accountId);
+  const platforms = [...new Set(rows.map(({ platform }) => platform))];
+  const readings = new Map(
+    await Promise.all(platforms.map(async (platform) => [platform, await readUsage(platform)] as const)),
+  );
+  return rows.flatMap(({ id, platform, ownerRef }) => {
+    const reading = readings.get(platform);
+    const usedBytes = reading?.usedBytes.get(ownerRef);
+    if (reading === undefined || usedBytes === undefined) return [];
+    return [{ id, used_bytes: usedBytes, measured_at: new Date(reading.measuredAt).toISOString() }];
+  });
 }

@@ -46,7 +46,7 @@ export async function toVolume(volumes: VolumeReader, record: VolumeRecord): Pro
     name: record.name,
     size_gb: record.sizeGb,
     region: record.region,
-    ...(record.type !== null && { type: record.type }),
+    type: record.type ?? undefined,
     status: record.status,
     attached_instance_ids: attachments.filter(isOnPlatform).map(({ instanceId }) => instanceId),
     price_per_hour: usdFromMicroUsd(record.priceMicroUsdPerHour),

@@ -10,7 +10,7 @@ import {
 } from '../../../test/support/rows/orchestrator-rows.ts';
 import { until } from '../../../test/support/time/until.ts';
 import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
-import { createOnce } from '../../orchestrator/accounts/create-once.ts';
+import { createOnce } from '../../orchestrator/accounts/quotas.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import type { Store, Transaction } from '../../orchestrator/model/store.ts';
 import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';

@@ -2,7 +2,7 @@ import { openMarketplaceStore } from '../../../src/compose/stores/marketplace.ts
 import { openStore } from '../../../src/compose/stores/orchestrator.ts';
 import { RollUp } from '../../../src/marketplace/ledger/roll-up.ts';
 import { defaultOptions } from '../../../src/marketplace/model/options.ts';
-import { pruneTombstones } from '../../../src/orchestrator/queue/prune-tombstones.ts';
+import { pruneTombstones } from '../../../src/orchestrator/queue/housekeeping.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { systemRandom as random } from '../../../src/runtime/system.ts';
 import { silentLog } from '../doubles/log.ts';

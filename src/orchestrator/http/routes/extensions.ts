@@ -7,12 +7,12 @@ import {
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
-import { restartInstance, restartStatus } from '../../instances/restart.ts';
-import { toInstance } from '../../instances/to-instance.ts';
+import { restartInstance, restartStatus } from '../../instances/power.ts';
+import { toInstance } from '../../instances/transition.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
+import { listVolumeUsage } from '../../volumes/storage.ts';
 import { toVolume } from '../../volumes/transition.ts';
-import { listVolumeUsage } from '../../volumes/usage.ts';
-import { asked } from '../authentication.ts';
+import { useCaseOn } from '../authentication.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
@@ -92,14 +92,10 @@ const usageRoute = createRoute({
 /** Features beyond O:, announced in `Configuration.extras.berth`. */
 export function extensionRoutes(deps: HttpDeps) {
   const { store } = deps;
+  const on = useCaseOn(deps);
   return createRouter()
     .openapi(restartRoute, async (context) => {
-      const { accountId } = context.get('principal');
-      const record = await restartInstance(
-        asked(deps, context),
-        accountId,
-        context.req.valid('param').instanceId,
-      );
+      const record = await restartInstance(...on(context, context.req.valid('param').instanceId));
       return context.json(toInstance(record), 200);
     })
     .openapi(restartStatusRoute, async (context) => {
@@ -114,9 +110,8 @@ export function extensionRoutes(deps: HttpDeps) {
       return context.json({ volumes: await listVolumeUsage(deps, accountId) }, 200);
     })
     .openapi(resizeRoute, async (context) => {
-      const { accountId } = context.get('principal');
       const { size_gb: sizeGb } = context.req.valid('json');
-      const record = await resizeVolume(deps, accountId, context.req.valid('param').volumeId, sizeGb);
+      const record = await resizeVolume(...on(context, context.req.valid('param').volumeId), sizeGb);
       return context.json(await toVolume(store.read.volumes, record), 200);
     });
 }

@@ -1,5 +1,4 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { type Issue, invalidRequest } from '../../../contract/errors.ts';
 import {
   type CreateInstanceRequest,
@@ -18,12 +17,11 @@ import { destroyInstance } from '../../instances/destroy.ts';
 import { listInstances } from '../../instances/list.ts';
 import { findPlanIssues, type Sold } from '../../instances/plan.ts';
 import { toEtag } from '../../instances/polled-reads.ts';
-import { startInstance } from '../../instances/start.ts';
-import { stopInstance } from '../../instances/stop.ts';
-import { toInstance } from '../../instances/to-instance.ts';
-import { asked, requestedBy } from '../authentication.ts';
+import { startInstance, stopInstance } from '../../instances/power.ts';
+import { toInstance } from '../../instances/transition.ts';
+import { forRequester, requestedBy, useCaseOn } from '../authentication.ts';
 import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
-import type { HttpDeps, HttpEnv } from '../deps.ts';
+import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so any `region` is ignored. */
@@ -178,9 +176,7 @@ const NONE = { items: [], isLast: true };
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
   const { store, polledReads, rateLimits, listStreams, log } = deps;
-  /** The first arguments of a use case on one instance. */
-  const on = (context: Context<HttpEnv>, id: string) =>
-    [asked(deps, context), context.get('principal').accountId, id] as const;
+  const on = useCaseOn(deps);
   return createRouter()
     .openapi(listRoute, async (context) => {
       const { accountId } = context.get('principal');
@@ -202,16 +198,20 @@ export function instanceRoutes(deps: HttpDeps) {
     .openapi(
       createRoute_,
       async (context) => {
-        const principal = context.get('principal');
-        const { accountId } = principal;
+        const { accountId } = context.get('principal');
         rateLimits.admitCreate(accountId);
         const { 'idempotency-key': key } = context.req.valid('header');
         const requestId = context.get('requestId');
-        const created = await createInstance(deps, principal, context.req.valid('json'), {
-          key,
-          requestId,
-          createdBy: requestedBy(context),
-        });
+        const created = await createInstance(
+          forRequester(deps, context),
+          accountId,
+          context.req.valid('json'),
+          {
+            key,
+            requestId,
+            createdBy: requestedBy(context),
+          },
+        );
         context.set('made', { instance: created.record.id });
         return context.json(toInstance(markReplay(context, created)), 201);
       },

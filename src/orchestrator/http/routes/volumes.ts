@@ -1,5 +1,4 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { nullAsAbsent } from '../../../contract/nulls.ts';
 import {
   attachVolumeRequestSchema,
@@ -15,9 +14,9 @@ import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
 import { listVolumeLocations } from '../../volumes/storage.ts';
 import { toVolume } from '../../volumes/transition.ts';
-import { asked } from '../authentication.ts';
+import { forRequester, useCaseOn } from '../authentication.ts';
 import { createHeaders, markReplay } from '../conditional.ts';
-import type { HttpDeps, HttpEnv } from '../deps.ts';
+import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
@@ -121,18 +120,16 @@ const detachRoute = createRoute({
 export function volumeRoutes(deps: HttpDeps) {
   const { store, rateLimits } = deps;
   const { volumes } = store.read;
-  /** The first arguments of a use case on one volume. */
-  const on = (context: Context<HttpEnv>, id: string) =>
-    [asked(deps, context), context.get('principal').accountId, id] as const;
+  const on = useCaseOn(deps);
   return createRouter()
     .openapi(locationsRoute, (context) => context.json({ locations: listVolumeLocations(deps) }, 200))
     .openapi(createVolumeRoute, async (context) => {
-      const principal = context.get('principal');
-      const { accountId } = principal;
+      const { accountId } = context.get('principal');
       rateLimits.admitCreate(accountId);
       const { 'idempotency-key': key } = context.req.valid('header');
       const requestId = context.get('requestId');
-      const created = await createVolume(deps, principal, context.req.valid('json'), { key, requestId });
+      const request = context.req.valid('json');
+      const created = await createVolume(forRequester(deps, context), accountId, request, { key, requestId });
       context.set('made', { volume: created.record.id });
       return context.json(await toVolume(volumes, markReplay(context, created)), 201);
     })
@@ -145,7 +142,7 @@ export function volumeRoutes(deps: HttpDeps) {
       return context.json(await toVolume(volumes, record), 200);
     })
     .openapi(deleteRoute, async (context) => {
-      await deleteVolume(deps, context.get('principal').accountId, context.req.valid('param').volumeId);
+      await deleteVolume(...on(context, context.req.valid('param').volumeId));
       return context.body(null, 204);
     })
     .openapi(attachRoute, async (context) => {

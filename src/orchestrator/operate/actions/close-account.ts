@@ -4,7 +4,7 @@ import { within } from '../../../operator-kit/audit.ts';
 import { type CommandSpec, defineAction } from '../../../operator-kit/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DEFAULT_ACCOUNT } from '../../accounts/accounts.ts';
-import { askedBy } from '../../accounts/asked-by.ts';
+import { onBehalfOf } from '../../accounts/authenticate.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Store, Transaction } from '../../model/store.ts';
@@ -101,7 +101,7 @@ function closingAction(closing: Closing, { command, ...texts }: ClosingTexts) {
     },
     run: async ({ store, clock }: Deps, { account, drain }, actor) => {
       const { id, name } = await store.transact((tx) => find(tx, account, closing));
-      const inside = { clock, by: actor.name, store: askedBy(store, toRequestedBy(actor)) };
+      const inside = { clock, by: actor.name, store: onBehalfOf({ store, clock }, toRequestedBy(actor)) };
       const close = closing === 'delete' ? deleteAccount : disableAccount;
       const { isDeleted, ...ended } = await close(inside, name, { drain });
       return {

@@ -25,7 +25,7 @@ export const cordonRowSchema = z
     platform: z.string().nullable().meta({ description: 'Null: on each platform.' }),
     since: timestampSchema,
     until: timeOrNullSchema.meta({ description: 'Null: until removed.' }),
-    stands: z.boolean().meta({ description: 'Whether it is in force now; maintenance may start later.' }),
+    active: z.boolean().meta({ description: 'Whether it is in force now; maintenance may start later.' }),
     maintenance: z
       .boolean()
       .meta({ description: 'Whether it is maintenance that clients see in the catalog.' }),
@@ -397,7 +397,7 @@ function toCordonRow({ isMaintenance, ...cordon }: CordonRecord, now: number): C
     platform: cordon.platform,
     since: toTime(cordon.since),
     until: toTime(cordon.until),
-    stands: isActive({ ...cordon, isMaintenance }, now),
+    active: isActive({ ...cordon, isMaintenance }, now),
     maintenance: isMaintenance,
     by: cordon.by,
     reason: cordon.reason,

@@ -6,7 +6,7 @@ import type { Actor } from '../../../operator-kit/model.ts';
 import { defineAction } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { askedBy } from '../../accounts/asked-by.ts';
+import { onBehalfOf } from '../../accounts/authenticate.ts';
 import { orderDestroy } from '../../instances/destroy.ts';
 import { amend } from '../../instances/transition.ts';
 import { recordedOrder } from '../../model/destroy-order.ts';
@@ -113,7 +113,7 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
     }),
     dryRun: async ({ store }: Deps, { instanceId }) => (await plan(store.read, instanceId, false)).plan,
     run: ({ store, clock }: Deps, { instanceId }, actor) =>
-      askedBy(store, toRequestedBy(actor)).transact(async (tx) => {
+      onBehalfOf({ store, clock }, toRequestedBy(actor)).transact(async (tx) => {
         const planned = await plan(tx, instanceId, true);
         await run(tx, planned.found, clock.now(), actor);
         return planned.plan;

@@ -9,7 +9,7 @@ import { idOf } from '../../model/attempt.ts';
 import type { MarkName } from '../../model/marks.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { supersede } from '../../platform/superseded-attempts.ts';
-import type { OrphanOutcome } from '../../reconciliation/rowless.ts';
+import type { OrphanOutcome } from '../../reconciliation/without-row.ts';
 import { ActionRefused } from './refused.ts';
 
 /**

@@ -7,14 +7,22 @@ import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import { askForMachine } from '../../platform/confirm-gone.ts';
+import { readMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, atItsHost, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
-import { describeWindow, failCreate } from '../fail.ts';
+import {
+  describeFailure,
+  describeWindow,
+  type Failed,
+  failCreate,
+  isPastDeadline,
+  isRepeated,
+  retry,
+  retryFailed,
+} from '../fail.ts';
 import { alone, openNextAttempt, placeInstance } from '../place.ts';
 import { countRefusal, endRefusals, takeTrials } from '../refusals.ts';
-import { describeFailure, type Failed, isPastDeadline, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance, whilePending } from '../settle.ts';
 
 const BUILDING_POLL_MS = 500;
@@ -25,7 +33,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
   await settleInstance(
     context,
     lease,
-    async (tx, current): Promise<Next> => {
+    async (tx, current, lease): Promise<Next> => {
       if (attempted.outcome === 'done') return made(context, lease, tx, current, attempted.value);
       if (attempted.outcome === 'failed') return notMade(context, lease, tx, current, attempted);
       // A late create fails now, and its clean-up waits until the platform answers (O: an instance is ONLINE within its
@@ -110,7 +118,7 @@ type Attempted =
 async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
   const { driver, clock } = context;
   const before = await findEarlierCreate(context, lease, record, {
-    get: () => askForMachine(context, record),
+    get: () => readMachine(context, record),
     place: driver.place,
   });
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };

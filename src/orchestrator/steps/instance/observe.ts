@@ -7,12 +7,10 @@ import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
-import { onMachineFailed, onMachineGone, recordLoss } from '../fail.ts';
-import { retry } from '../retry.ts';
-import { finish, type Next, settleInstance } from '../settle.ts';
-import { afterStop } from './attach-cycle.ts';
-import { awaitRemoval } from './being-removed.ts';
-import { isDown } from './stop.ts';
+import { onMachineFailed, onMachineGone, recordLoss, retry } from '../fail.ts';
+import { type Decide, finish, type Next, settleInstance } from '../settle.ts';
+import { awaitRemoval } from './ended.ts';
+import { afterStop, isDown } from './stop.ts';
 
 /** How long a machine may be paused before its instance is STOPPED, in milliseconds. */
 const PAUSED_GRACE_MS = 60_000;
@@ -27,7 +25,7 @@ const RUNS = 'the machine of a STOPPED instance runs, and only its tenant may st
 /** Reads the machine after a listing differed from the row, and applies what is certain. */
 export async function stepObserve(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const found = await confirmMachine(context, record);
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     return found.answer === 'gone'
       ? onMachineGone(context, lease, tx, current, found.observedAt)

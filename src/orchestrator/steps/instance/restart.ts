@@ -2,18 +2,23 @@ import type { ProbeResult } from '../../../ports/ssh-probe.ts';
 import { amend } from '../../instances/transition.ts';
 import type { ObservedMachine } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
-import type { Transaction } from '../../model/store.ts';
-import type { Lease } from '../../model/work.ts';
-import { type Restart, restartCookie } from '../../model/work-cookies.ts';
+import { type Lease, type Restart, restartCookie } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
-import { onMachineFailed, onMachineGone } from '../fail.ts';
-import { probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
-import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed } from '../retry.ts';
-import { finish, type Next, settleInstance, whilePending } from '../settle.ts';
+import {
+  describeFailure,
+  isFinal,
+  isInconclusive,
+  isPastDeadline,
+  onMachineFailed,
+  onMachineGone,
+  retryFailed,
+} from '../fail.ts';
+import { type Decide, finish, type Next, settleInstance, whilePending } from '../settle.ts';
+import { probePauseMs, proveEndpoint } from './verify.ts';
 
 /**
  * Resets the machine of an instance that stays ONLINE; observations are ignored meanwhile. The order has an id, so it
@@ -43,7 +48,7 @@ async function sendRestart(
   );
   const mustConfirm = step.outcome === 'failed' && !isInconclusive(step);
   const found = mustConfirm ? await confirmMachine(context, record) : undefined;
-  const decide = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const decide: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (step.outcome === 'pending')
       return whilePending(step, restartCookie.encode({ ...restart, driver: step.cookie }));
     if (step.outcome === 'done') {
@@ -58,8 +63,8 @@ async function sendRestart(
       return giveUp(context, current, describeFailure(step));
     return withCookie(restart, retryFailed(context, lease, step));
   };
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
-    const next = await decide(tx, current);
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
+    const next = await decide(tx, current, lease);
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, current, 'the platform did not complete it in time') : next;
   };
@@ -74,7 +79,7 @@ async function prove(
 ): Promise<void> {
   const result = await probe(context, record);
   const found = result.ok ? undefined : await confirmMachine(context, record);
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     const now = context.clock.now();
     if (result.ok) {
       context.log.info(

@@ -8,17 +8,20 @@ import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
-import { failCreate, failInstance, onMachineGone, recordLoss } from '../fail.ts';
 import {
   describeFailure,
+  failCreate,
+  failInstance,
   isFinal,
   isInconclusive,
   isPastDeadline,
   isRepeated,
+  onMachineGone,
+  recordLoss,
   retry,
   retryFailed,
-} from '../retry.ts';
-import { type Next, settleInstance, whilePending } from '../settle.ts';
+} from '../fail.ts';
+import { type Decide, type Next, settleInstance, whilePending } from '../settle.ts';
 
 const STARTING_POLL_MS = 500;
 const NO_ROOM: ReadonlySet<FailureCode> = new Set(['capacity', 'quota']);
@@ -40,7 +43,7 @@ type Attempted =
  */
 export async function stepStart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { attempted, found } = await findOrStart(context, lease, record);
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     const now = context.clock.now();
     const isLate = isPastDeadline(lease, now);
     switch (attempted.outcome) {

@@ -1,7 +1,7 @@
 import { transition } from '../../instances/transition.ts';
 import type { ObservedMachine, Power, Step } from '../../model/platform-driver.ts';
-import type { InstanceRecord } from '../../model/records.ts';
-import { makeAttachmentsDue } from '../../model/rows.ts';
+import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
+import { lockVolumesOf, makeAttachmentsDue, putInstanceWork } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
@@ -9,11 +9,19 @@ import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
-import { failInstance, onMachineFailed, onMachineGone } from '../fail.ts';
-import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
-import { type Next, settleInstance, whilePending } from '../settle.ts';
-import { afterStop } from './attach-cycle.ts';
-import { awaitRemoval } from './being-removed.ts';
+import {
+  describeFailure,
+  type Failed,
+  failInstance,
+  isFinal,
+  isRepeated,
+  onMachineFailed,
+  onMachineGone,
+  retry,
+  retryFailed,
+} from '../fail.ts';
+import { type Decide, finish, type Next, settleInstance, whilePending } from '../settle.ts';
+import { awaitRemoval } from './ended.ts';
 
 const STOPPING_POLL_MS = 500;
 /** What a stop would not change. */
@@ -31,7 +39,7 @@ interface Attempted {
  */
 export async function stepStop(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { step, found } = await findOrStop(context, lease, record);
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (step?.outcome === 'done') return stopped(context, tx, current);
     if (step?.outcome === 'pending') return whilePending(step);
     if (found?.answer === 'gone') return onMachineGone(context, lease, tx, current, found.observedAt);
@@ -91,4 +99,64 @@ async function stopped(context: ReconcileContext, tx: Transaction, record: Insta
   const next = await afterStop(context, tx, current);
   if (current.spec.onStop === 'release' && !current.attachCycle) await tx.claims.release(current.id);
   return next;
+}
+
+/** Whether an ONLINE instance can be stopped for its volumes and started again. */
+export function canCycle({ driver }: ReconcileContext, { spec }: InstanceRecord): boolean {
+  return driver.manifest.stop && driver.manifest.resume && spec.resumable;
+}
+
+/**
+ * O: Volume status, rules: "If a stop-attach-start cycle is needed to attach, the orchestrator performs it
+ * internally and reports the intermediate instance states accurately."
+ */
+export async function beginAttachCycle(
+  { clock, log }: ReconcileContext,
+  tx: Transaction,
+  instance: InstanceRecord,
+): Promise<void> {
+  const now = clock.now();
+  await transition(tx, instance, 'STOPPING', now, { attachCycle: true }, { cause: 'attach' });
+  await putInstanceWork(tx, instance.id, 'stop', now);
+  log.info(
+    instanceLogNames(instance),
+    'an instance is stopped to attach or detach a volume, and started again',
+  );
+}
+
+/**
+ * Starts an instance again that was stopped for its volumes, once none of them needs it stopped. The caller has locked
+ * the instance and all its volumes.
+ */
+export async function endAttachCycle(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instanceId: string,
+): Promise<void> {
+  const instance = await tx.instances.byId(instanceId);
+  // An instance with open work checks this itself in `afterStop`.
+  if (instance === null || (await tx.work.of(instanceId)) !== null || !(await isOver(tx, instance))) return;
+  const now = clock.now();
+  await putInstanceWork(tx, instanceId, 'start', now, now + instance.spec.onlineWithinMs);
+}
+
+/**
+ * The next step for a machine that was observed stopped: the end of the cycle, if its volumes no longer need the stop.
+ */
+export async function afterStop(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instance: InstanceRecord,
+): Promise<Next> {
+  if (!(await isOver(tx, instance))) return finish;
+  return { step: 'start', deadlineAt: clock.now() + instance.spec.onlineWithinMs };
+}
+
+/** Whether the cycle can end. It does not wait for a volume that is still being made, since that may take any time. */
+async function isOver(tx: Transaction, { id, status, attachCycle }: InstanceRecord): Promise<boolean> {
+  if (!attachCycle || status !== 'STOPPED') return false;
+  const volumes = await lockVolumesOf(tx, [id]);
+  return (await tx.volumes.attachmentsOfInstance(id)).every(
+    ({ state, volumeId }) => state === 'attached' || volumes.get(volumeId)?.status === 'CREATING',
+  );
 }

@@ -5,6 +5,7 @@ import type { Endpoint, ObservedMachine, Presence } from '../../model/platform-d
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
+import { prove } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import {
@@ -15,8 +16,7 @@ import {
 } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate, failInstance, recordLoss } from '../fail.ts';
-import { FIRST_PAUSE_MS, probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
-import { type Next, settleInstance } from '../settle.ts';
+import { type Decide, type Next, settleInstance } from '../settle.ts';
 
 type FailedProbe = Extract<ProbeResult, { ok: false }>;
 
@@ -33,7 +33,7 @@ export async function stepVerify(context: StepContext, lease: Lease, record: Ins
   const visibility = afterObservation(found);
   if (result.ok && isAtSameEndpoint(record, found)) return proved(context, lease, result, visibility);
   const failed = result.ok ? notKnown : result;
-  const settle = (tx: Transaction, current: InstanceRecord): Promise<Next> =>
+  const settle: Decide<InstanceRecord> = (tx, current, lease) =>
     afterFailedProbe(context, lease, tx, current, failed, found);
   await settleInstance(context, lease, settle, { visibility });
 }
@@ -65,7 +65,7 @@ async function proved(
   visibility?: VisibilityUpdate,
 ): Promise<void> {
   const { clock, log } = context;
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+  const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     const changes = { hostKeyFingerprint, attachCycle: false };
     const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
     const now = clock.now();
@@ -168,4 +168,24 @@ async function giveUp(
 
 function hasMoved(before: Endpoint | null, now: Endpoint | undefined): boolean {
   return now !== undefined && (before?.publicIp !== now.publicIp || before.sshPort !== now.sshPort);
+}
+
+/** Makes the SSH proof of an endpoint: it accepts each of `sshKeys`, and its host key is `pinned`, if that is known. */
+export function proveEndpoint(
+  context: ReconcileContext,
+  { publicIp: host, sshPort: port, sshUsername: username }: Endpoint,
+  sshKeys: readonly string[],
+  pinned: string | undefined,
+): Promise<ProbeResult> {
+  // The proof ends before the call's deadline, so that its failure names the step.
+  const withinMs = 0.9 * context.options.callTimeoutMs;
+  return prove(context, () => context.probe.probe({ host, port, username }, sshKeys, pinned, withinMs));
+}
+
+/** The pause after the first failed SSH proof, in milliseconds. */
+const FIRST_PAUSE_MS = 200;
+
+/** The pause before the next SSH proof, in milliseconds. */
+export function probePauseMs({ options }: ReconcileContext, { attempt }: Lease): number {
+  return Math.min(options.probeIntervalMs, FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 10));
 }

@@ -6,18 +6,17 @@ import {
   volumeLogNames,
 } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import type { Lease } from '../../model/work.ts';
-import { volumeMoveOf } from '../../model/work-cookies.ts';
+import { type Lease, volumeMoveOf } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs, type Observation } from '../../platform/visibility.ts';
-import { isAttachable } from '../../volumes/attachments.ts';
+import { isAttachable } from '../../volumes/attach.ts';
 import { updateAttachmentStatus } from '../../volumes/transition.ts';
 import { type StepContext, volumesOf } from '../context.ts';
-import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
-import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
-import { finish, type Next, settleVolume, whilePending } from '../settle.ts';
+import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../fail.ts';
+import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/stop.ts';
+import { type Decide, finish, type Next, settleVolume, whilePending } from '../settle.ts';
 import { abandonMove, beginMove, moveVolume } from './move.ts';
 
 const WAIT_FOR_INSTANCE_MS = 2_000;
@@ -67,7 +66,7 @@ export async function stepAttach(context: StepContext, lease: Lease, record: Vol
       step.code === 'elsewhere' ||
       (await hasFailed(context, instance, step)) ||
       (await isGone(context, record, step)));
-  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, current, lease) => {
     if (step.outcome === 'pending') return whilePending(step, `${open.instanceId} ${step.cookie}`);
     if (step.outcome === 'failed' && !cannotSucceed && !isOverdue(context, instance))
       return retryFailed(context, lease, step);
@@ -157,7 +156,7 @@ async function detach(
     return prepare(context, lease, open, instance);
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await confirmVolume(context, record.ownerRef) : undefined;
-  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, current, lease) => {
     if (step.outcome === 'pending') return whilePending(step, `${open.instanceId} ${step.cookie}`);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
     const waitMs =
@@ -217,7 +216,7 @@ async function prepare(
   open: Attachment,
   { id }: InstanceRecord,
 ): Promise<void> {
-  const settle = async (tx: Transaction, volume: VolumeRecord): Promise<Next> => {
+  const settle: Decide<VolumeRecord> = async (tx, volume) => {
     const instance = await tx.instances.byId(id);
     const mustStop = context.driver.manifest.attachVolume === 'cold' && instance?.status === 'ONLINE';
     if (mustStop && canCycle(context, instance)) {

@@ -2,13 +2,12 @@ import { recordedOrder } from '../../model/destroy-order.ts';
 import type { VolumeDriver } from '../../model/platform-driver.ts';
 import { type Attachment, type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import type { Lease } from '../../model/work.ts';
-import { toVolumeMoveCookie, type VolumeMove } from '../../model/work-cookies.ts';
+import { type Lease, toVolumeMoveCookie, type VolumeMove } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { supersede } from '../../platform/superseded-attempts.ts';
+import { describeFailure, isFinal, retryFailed } from '../fail.ts';
 import { nextRefOf } from '../place.ts';
-import { describeFailure, isFinal, retryFailed } from '../retry.ts';
 import { type Again, type Next, settleVolume, whilePending } from '../settle.ts';
 import { toVolumeSpec } from './create.ts';
 
@@ -61,7 +60,7 @@ export async function moveVolume(
   await settleVolume(
     context,
     lease,
-    async (tx, current): Promise<Next> => {
+    async (tx, current, lease): Promise<Next> => {
       if (step.outcome === 'pending')
         return whilePending(step, toVolumeMoveCookie(open.instanceId, { ...move, driver: step.cookie }));
       const isBeingRemoved = (await tx.work.of(move.target)) !== null;

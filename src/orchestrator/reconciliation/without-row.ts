@@ -1,0 +1,259 @@
+import { z } from 'zod';
+import { audit } from '../../operator-kit/audit.ts';
+import type { Actor } from '../../operator-kit/model.ts';
+import { inSlices } from '../../ports/in-slices.ts';
+import { raiseFolded } from '../alarms/fold.ts';
+import { idOf } from '../model/attempt.ts';
+import { recordedOrder } from '../model/destroy-order.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef, Presence, Step } from '../model/platform-driver.ts';
+import { readNote } from '../model/platform-resource.ts';
+import { rowShownAs } from '../model/rows.ts';
+import type { Sighting, SightingDetail } from '../model/sighting.ts';
+import type { Transaction } from '../model/store.ts';
+import type { ResourceKind } from '../model/work.ts';
+import { callOnce } from '../platform/call-platform.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { ISSUED_ID } from '../platform/not-found-guard.ts';
+import type { Judge, Listed } from '../platform/shared-listing.ts';
+import type { Seen } from '../platform/sightings.ts';
+
+/** The outcome for a listed resource without a row. */
+export type Adopted = 'adopted' | 'foreign' | Unadopted;
+
+/**
+ * The outcome of an operator's decision about a machine. `unknown`: the platform did not show it, so the order is
+ * retried.
+ */
+export type OrphanOutcome = Adopted | 'released' | 'gone' | 'unknown';
+
+export interface Unadopted extends SightingDetail {
+  problem: string;
+  /** Whether the note has everything that a row needs. If not, the resource may not be Berth's. */
+  isWhole: boolean;
+}
+
+/** Accepts every note with an id. `readNote` checks the owner. */
+export const anyNote = z.looseObject({ id: z.string() });
+
+type WhoseContext = Pick<ReconcileContext, 'driver' | 'installationId' | 'otherPlatforms' | 'sightings'>;
+
+const ROW_LOST =
+  'the platform has a resource with our tag but no row, and the row cannot be restored: its id answers 503 until it can, ' +
+  'or until the resource is proved gone';
+
+/**
+ * The sighting of a listed resource without a row. Undefined if it may belong to another installation, whose absence of
+ * ids stays proved. If the platform keeps notes, that is also a resource without a note of this installation.
+ */
+function toSighting(
+  { driver, installationId, otherPlatforms, sightings }: WhoseContext,
+  resourceKind: ResourceKind,
+  resource: ObservedMachine | ObservedVolume,
+  detail: SightingDetail,
+): Seen | undefined {
+  const { ref, renamedTo: name = ref, host = null } = resource;
+  const resourceId = idOf(ref);
+  const { owner } = readNote(resource, installationId, anyNote, otherPlatforms);
+  const mayBeOurs = owner === 'unknown' && (!driver.manifest.keepsNotes || sightings.isRestored);
+  if (!ISSUED_ID.test(resourceId) || !(owner === 'ours' || mayBeOurs)) return undefined;
+  return { resourceKind, what: 'no_row', name, ref, resourceId, host, detail };
+}
+
+/** The listed resources of one kind that have no row. */
+export class Rowless<T extends ObservedMachine | ObservedVolume> {
+  readonly #context: ReconcileContext;
+  readonly #kind: ResourceKind;
+  readonly #adopt: (resource: T) => Promise<Adopted>;
+  readonly #confirm: (sighting: Sighting) => Promise<Presence<unknown>>;
+  readonly #foreign = new Set<OwnerRef>();
+  #seen: Seen[] = [];
+
+  /** `confirm` reads the resource of a sighting. Its `gone` is proved. */
+  constructor(
+    context: ReconcileContext,
+    kind: ResourceKind,
+    adopt: (resource: T) => Promise<Adopted>,
+    confirm: (sighting: Sighting) => Promise<Presence<unknown>>,
+  ) {
+    this.#context = context;
+    this.#kind = kind;
+    this.#adopt = adopt;
+    this.#confirm = confirm;
+  }
+
+  begin(): void {
+    this.#seen = [];
+  }
+
+  /** Whether another Berth made the resource, or this one through another platform. */
+  isForeign(resource: T): boolean {
+    const { log, installationId, otherPlatforms } = this.#context;
+    if (this.#foreign.has(resource.ref)) return true;
+    if (readNote(resource, installationId, anyNote, otherPlatforms).owner !== 'foreign') return false;
+    this.#foreign.add(resource.ref);
+    log.debug({ ref: resource.ref }, 'this resource belongs to another installation');
+    return true;
+  }
+
+  /**
+   * Restores the row of a resource from its note, or else records that the row is missing. Returns whether the note is
+   * incomplete, so that the resource may not be Berth's, and it is old enough to be an orphan.
+   */
+  async adopt(resource: T): Promise<boolean> {
+    const { clock, options } = this.#context;
+    const adopted = await this.#adopt(resource);
+    if (adopted === 'foreign' || adopted === 'adopted') return false;
+    const { isWhole, ...detail } = adopted;
+    const sighting = toSighting(this.#context, this.#kind, resource, detail);
+    if (sighting !== undefined) this.#seen.push(sighting);
+    return !isWhole && clock.now() - resource.createdAt >= options.orphanGraceMs;
+  }
+
+  /**
+   * Records the resources without a row. One that a listing omits is read again, and closed only if it is proved gone.
+   */
+  async end({ items, isTrusted }: Listed<T>): Promise<void> {
+    const { sightings, store } = this.#context;
+    await sightings.record(this.#seen);
+    for (const sighting of sightings.withoutRow(this.#kind)) {
+      const hasRow = (await rowShownAs(store.read, this.#kind, sighting.ref)) !== null;
+      const isGone =
+        !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
+      if (hasRow || isGone) await sightings.close([sighting]);
+    }
+    await this.#alarm();
+  }
+
+  /** Raises the alarms for machines and volumes together, since both use the same kind of alarm. */
+  async #alarm(): Promise<void> {
+    const { alarms, platform, log, sightings } = this.#context;
+    const describe = ({ detail: { problem = 'it has no row' } }: Sighting) => problem;
+    const subjectOf = ({ ref }: Sighting) => ref;
+    const fields = ({ ref, detail: { problem } }: Sighting) => ({ ref, problem });
+    const kindOf = { kind: 'row_lost' as const, platform, text: ROW_LOST, subjectOf, describe, fields, log };
+    const all = [...sightings.withoutRow('instance'), ...sightings.withoutRow('volume')];
+    await raiseFolded(alarms, kindOf, all, true);
+  }
+}
+
+type Deps = Pick<ReconcileContext, 'store' | 'driver' | 'installationId' | 'otherPlatforms' | 'sightings'>;
+
+/**
+ * Also records the resources of a listing that have no row, so that their ids read 503 from then on. Most listings only
+ * prove that some resource is gone: the next round restores the rows. `hasRow` may be false for a resource with a row.
+ */
+export function recordingRowless<T extends ObservedMachine | ObservedVolume>(
+  deps: Deps,
+  kind: ResourceKind,
+  judge: Judge<T>,
+  hasRow: (ref: OwnerRef) => boolean = () => false,
+): Judge<T> {
+  /** The resources of the last listing that were no news. */
+  let known: ReadonlySet<OwnerRef> = new Set();
+  return async (listing, begunAt) => {
+    const isTrusted = await judge(listing, begunAt);
+    if (listing.answer !== 'listed') return isTrusted;
+    const before = known;
+    const still = new Set<OwnerRef>();
+    const seen: Seen[] = [];
+    for await (const slice of inSlices(listing.items))
+      for (const resource of slice) {
+        const { ref } = resource;
+        if (hasRow(ref)) continue;
+        const news = before.has(ref) ? undefined : await newsOf(deps, kind, resource);
+        if (news === undefined) still.add(ref);
+        else seen.push(news);
+      }
+    await deps.sightings.record(seen);
+    known = still;
+    return isTrusted;
+  };
+}
+
+/** The sighting of a resource without a row. Undefined if it has one, is removed, or has been recorded. */
+async function newsOf(
+  deps: Deps,
+  kind: ResourceKind,
+  resource: ObservedMachine | ObservedVolume,
+): Promise<Seen | undefined> {
+  const { read } = deps.store;
+  const sighting = toSighting(deps, kind, resource, {});
+  if (sighting === undefined || deps.sightings.since(sighting) !== undefined) return undefined;
+  const isOwned =
+    (await rowShownAs(read, kind, resource.ref)) !== null ||
+    (await read.attempts.byRef(resource.ref)) !== null;
+  return isOwned ? undefined : sighting;
+}
+
+/** Adds an action of the server itself to the audit log. */
+export async function auditByServer(
+  { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
+  tx: Pick<Transaction, 'audit'>,
+  { action, subject, ...detail }: { action: string; subject: string; ref?: string },
+): Promise<void> {
+  const server: Actor = { name: alarms.server, source: 'server', address: null };
+  await audit(tx, clock, server, { action, subject, detail: { platform, ...detail } });
+}
+
+export interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
+  action: 'log' | 'stop' | 'reap';
+}
+
+const FIRST_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 60 * 60_000;
+
+/** Applies `reconcile.orphans` to machines, or parts of machines, with Berth's tag whose row is missing and cannot be restored. */
+export class OrphanPolicy {
+  readonly #context: ReconcileContext;
+  /** Machines with a call in progress. */
+  readonly #underWay = new Set<OwnerRef>();
+  /** How often it acted on a machine that is still there, and when it may act again. */
+  readonly #tries = new Map<OwnerRef, { count: number; notBefore: number }>();
+
+  constructor(context: ReconcileContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Chooses the action. If the platform keeps notes, a machine without a note of this installation may belong to
+   * another installation and is only logged.
+   */
+  judge(machine: Pick<ObservedMachine, 'ref' | 'power' | 'note'>): Orphan {
+    const { driver, options, installationId } = this.#context;
+    const { ref, power } = machine;
+    const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';
+    const wanted = isOurs ? options.orphans : 'log';
+    return { ref, power, action: wanted === 'stop' && power !== 'running' ? 'log' : wanted };
+  }
+
+  /** Carries out the action, ever more seldom while that ends nothing. The policy counts as the request, so the audit log records it before the call. */
+  async act({ ref, action }: Orphan): Promise<void> {
+    const { driver, log, clock, store, alarms } = this.#context;
+    if (action === 'log' || this.#underWay.has(ref)) return;
+    const now = clock.now();
+    const { count, notBefore } = this.#tries.get(ref) ?? { count: 0, notBefore: now };
+    if (now < notBefore) return;
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** count);
+    this.#tries.set(ref, { count: count + 1, notBefore: now + pauseMs });
+    const order = recordedOrder({ reason: 'policy', by: alarms.server, at: now });
+    await store.transact((tx) =>
+      auditByServer(this.#context, tx, { action: `machine.${action}`, subject: ref }),
+    );
+    this.#underWay.add(ref);
+    // Not awaited, so a call that hangs does not delay the sweep. `#underWay` prevents a second call.
+    void callOnce<Step<unknown>>(this.#context, (limits) =>
+      action === 'stop' ? driver.stop(ref, null, limits) : driver.destroy(ref, null, order, limits),
+    )
+      .then((step) => {
+        const reason = step.outcome === 'failed' ? `${step.code}: ${step.detail}` : undefined;
+        log.warn({ ref, action, outcome: step.outcome, reason }, 'acted on an orphan');
+      })
+      .catch((error) => log.warn({ ref, action, err: error }, 'acted on an orphan'))
+      .finally(() => this.#underWay.delete(ref));
+  }
+  /** Forgets the tries of machines that are not orphans any more. */
+  retain(orphans: readonly Orphan[]): void {
+    const refs = new Set(orphans.map(({ ref }) => ref));
+    for (const ref of this.#tries.keys()) if (!refs.has(ref)) this.#tries.delete(ref);
+  }
+}
