@@ -2,14 +2,16 @@ import type { DeploymentStatus } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { assertNoAction, type DeploymentIntent, type DeploymentRecord } from '../model/deployment-record.ts';
-import { fromRefusal, isUnsent, newIntent, withAttempt } from '../model/intent.ts';
+import { fromRefusal, isUnsent, newIntent } from '../model/intent.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
-import type { Asked } from '../model/sender.ts';
 import type { Transaction } from '../model/store.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { type IntendedCall, notReached, slowError } from '../providers/intent-errors.ts';
 
-type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'sender'>;
+type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options'>;
+
+/** A deployment with the intent that was written into it. */
+export type Asked = DeploymentRecord & { action: DeploymentIntent };
 
 /** Dependencies of a stop, a start or a restart. */
 export type LifecycleDeps = IntentDeps & Pick<Deps, 'providers'>;
@@ -24,29 +26,24 @@ function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
 }
 
 /**
- * Writes the owner's intent, and sends it from this process if possible.
+ * Writes the owner's intent. The provider's worker sends it.
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws for the locked record;
  * then nothing is written
  */
 export async function ask(
-  { store, clock, options, sender }: IntentDeps,
+  { store, clock, options }: IntentDeps,
   caller: Caller,
   id: string,
   kind: Kind,
   assertPossible: (record: DeploymentRecord, tx: Transaction) => void | Promise<void>,
 ): Promise<Asked> {
   const until = clock.now() + options.lifecycleWaitMs;
-  const asked = await store.transact(async (tx) => {
+  return store.transact(async (tx) => {
     const record = await ownDeployment(tx, caller, id);
     assertNoAction(record, clock.now(), options);
     await assertPossible(record, tx);
-    const wanted = { kind, by: caller.userId, since: clock.now(), until };
-    const lease = sender?.leaseFor(record) ?? null;
-    if (lease === null || !(await tx.leases.isHeld(lease))) return writeIntent(tx, record, wanted);
-    return write(tx, record, withAttempt(newIntent(record, wanted), clock.now()));
+    return writeIntent(tx, record, { kind, by: caller.userId, since: clock.now(), until });
   });
-  if (!isUnsent(asked.action)) sender?.send(asked);
-  return asked;
 }
 
 /** The deployment must be locked and have no other intent. */
@@ -55,18 +52,9 @@ export async function writeIntent(
   record: DeploymentRecord,
   wanted: Pick<DeploymentIntent, 'kind' | 'by' | 'since' | 'until'>,
 ): Promise<Asked> {
-  const asked = await write(tx, record, newIntent(record, wanted));
-  await tx.signals.ask(record.providerId, record.id);
-  return asked;
-}
-
-async function write(
-  tx: Pick<Transaction, 'deployments'>,
-  record: DeploymentRecord,
-  action: DeploymentIntent,
-): Promise<Asked> {
-  const asked = { ...record, action };
+  const asked = { ...record, action: newIntent(record, wanted) };
   await tx.deployments.update(asked);
+  await tx.signals.ask(record.providerId, record.id);
   return { ...asked, revision: record.revision + 1 };
 }
 

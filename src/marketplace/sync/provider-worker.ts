@@ -2,7 +2,6 @@ import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { RANGES, rangeOf } from '../../work/range-division.ts';
 import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
-import type { Asked } from '../model/sender.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { CatalogReading } from './catalog-reading.ts';
@@ -12,7 +11,7 @@ import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
-import { sendAsked, sendIntent, takeBackAttempt } from './send-intent.ts';
+import { sendIntent } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
@@ -54,8 +53,6 @@ export class ProviderWorker {
   readonly #deployments: Schedule;
   /** A separate schedule, so that requests do not wait for polls that hang. */
   readonly #intents: Schedule;
-  /** Set while a request hands over its committed first attempt. */
-  #asked: Asked | null = null;
   readonly #volumes: Schedule;
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
@@ -126,27 +123,6 @@ export class ProviderWorker {
     else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
     else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
     else this.#syncRow(signal.subjectId);
-  }
-
-  leaseFor(id: string): LeaseRecord | null {
-    return this.#contexts.has(rangeOf(id)) && this.#intents.isFree(id)
-      ? this.#leases.leaseOf(rangeOf(id))
-      : null;
-  }
-
-  /** Sends the attempt now, or takes it back. A queued intent has no attempt, and is read again before it is sent. */
-  send(asked: Asked): void {
-    this.#asked = asked;
-    this.#intents.put(asked.id, 0);
-    const isBegun = this.#asked === null;
-    this.#asked = null;
-    if (isBegun) return;
-    const takeBack = async (context: SyncContext): Promise<null> => {
-      await takeBackAttempt(context, asked);
-      this.#intents.put(asked.id, 0);
-      return null;
-    };
-    void this.#guard('intent', rangeOf(asked.id), takeBack, asked.id);
   }
 
   /** Reads the provider's catalog now, if this process is responsible for it. */
@@ -242,10 +218,7 @@ export class ProviderWorker {
 
   /** Sends the intent, then schedules a poll: at once if the provider did not answer. */
   async #send(context: SyncContext, id: string): Promise<null> {
-    const asked = this.#asked?.id === id ? this.#asked : null;
-    if (asked !== null) this.#asked = null;
-    const isAnswered = await (asked === null ? sendIntent(context, id) : sendAsked(context, asked));
-    this.#deployments.put(id, isAnswered ? AWAITED_MS : 0);
+    this.#deployments.put(id, (await sendIntent(context, id)) ? AWAITED_MS : 0);
     return null;
   }
 

@@ -28,11 +28,6 @@ export class Schedule {
     return this.#due.has(key) || this.#running.has(key);
   }
 
-  /** Whether the key would run at once if it were put now. */
-  isFree(key: string): boolean {
-    return !this.#isStopped && !this.has(key) && this.#running.size < this.#concurrency();
-  }
-
   /** Makes the key due after `afterMs` or earlier. */
   put(key: string, afterMs: number): void {
     if (this.#isStopped) return;
