@@ -3,7 +3,6 @@ import type { Endpoint } from '../deployments/endpoint.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
 
@@ -13,12 +12,10 @@ type Confirmation = { id: string; revision: number; at: number };
 /** Collects the times of confirmation from polls and writes them in batches. */
 export class Observations {
   readonly #store: Store;
-  readonly #answers: LastAnswers;
   readonly #pending = new Map<string, Confirmation>();
 
-  constructor(store: Store, answers: LastAnswers) {
+  constructor(store: Store) {
     this.#store = store;
-    this.#answers = answers;
   }
 
   add(confirmation: Confirmation): void {
@@ -34,9 +31,8 @@ export class Observations {
     const { confirmationsAtOnce } = this.#store;
     for (let start = 0; start < waiting.length; start += confirmationsAtOnce) {
       const batch = waiting.slice(start, start + confirmationsAtOnce);
-      const outdated = await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
+      await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
       for (const one of batch) if (this.#pending.get(one.id) === one) this.#pending.delete(one.id);
-      for (const changed of outdated) this.#answers.rowChanged(changed);
     }
   }
 }
@@ -63,7 +59,6 @@ export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;
-  answers: LastAnswers;
   /** Whether this process may still call the provider. */
   isLeaseHeld: () => boolean;
   /** The timeout of every call. */

@@ -219,7 +219,7 @@ export function describeResources(storeOf: () => Store): void {
         runningDeployment({ id: 'changed', revision: 2 }),
         ...many,
       );
-      const left = await write((tx) =>
+      await write((tx) =>
         tx.deployments.recordObservations([
           { id: 'never', revision: 1, at: now },
           { id: 'later', revision: 1, at: now - 1 },
@@ -227,8 +227,7 @@ export function describeResources(storeOf: () => Store): void {
           ...many.map(({ id }) => ({ id, revision: 1, at: now + 9 })),
         ]),
       );
-      expect(left.toSorted()).toEqual(['changed', 'later']);
-      expect(await write((tx) => tx.deployments.recordObservations([]))).toEqual([]);
+      await write((tx) => tx.deployments.recordObservations([]));
       const seen = async (id: string) => {
         const record = await store.read.deployments.byId(id);
         return [record?.observedAt, record?.revision];

@@ -279,11 +279,8 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
     recordObservations: async (observations) => {
       // The rows are sorted, so that two transactions that write the same ones cannot deadlock.
       const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));
-      const left = new Set(sorted.map(({ id }) => id));
       for (let start = 0; start < sorted.length; start += OBSERVATIONS_AT_ONCE)
-        for (const id of await recordBatch(connection, sorted.slice(start, start + OBSERVATIONS_AT_ONCE)))
-          left.delete(id);
-      return [...left];
+        await recordBatch(connection, sorted.slice(start, start + OBSERVATIONS_AT_ONCE));
     },
     setCleanup: async (id, cleanup) =>
       void (await db.update(deployments).set({ cleanup }).where(eq(deployments.id, id))),
@@ -294,18 +291,16 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
 async function recordBatch(
   { db, deployments }: Connection,
   batch: readonly { id: string; revision: number; at: number }[],
-): Promise<string[]> {
+): Promise<void> {
   const rows = batch.map(
     ({ id, revision, at }) => sql`(CAST(${id} AS TEXT), CAST(${revision} AS INTEGER), CAST(${at} AS BIGINT))`,
   );
-  const written = await db
+  await db
     .update(deployments)
     .set({ observedAt: sql`seen.column3` })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS seen`)
     .where(
       sql`${deployments.id} = seen.column1 AND ${deployments.revision} = seen.column2
         AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} <= seen.column3)`,
-    )
-    .returning({ id: deployments.id });
-  return written.map(({ id }) => id);
+    );
 }
