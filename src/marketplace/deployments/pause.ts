@@ -6,7 +6,7 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { pauseUnsupportedReason } from '../providers/capabilities.ts';
 import { type Providers, requireProvider } from '../providers/provider.ts';
-import { ask, assertStatus, assertSupported, awaitIntent, type LifecycleDeps } from './intents.ts';
+import { ask, assertStatus, assertSupported, awaitDeployment, type LifecycleDeps } from './intents.ts';
 import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
@@ -16,7 +16,7 @@ import { showDeployment } from './to-deployment.ts';
  */
 export async function pauseDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const asked = await ask(deps, caller, id, 'pause', (record) => assertCanPause(deps.providers, record));
-  return showDeployment(deps, await awaitIntent(deps, asked, ({ status }) => status === 'stopped'));
+  return showDeployment(deps, await awaitDeployment(deps, asked, ({ status }) => status === 'stopped'));
 }
 
 /** @throws {ApiError} ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED if the stopped rate is unknown */

@@ -5,7 +5,7 @@ import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { restartUnsupportedReason } from '../providers/capabilities.ts';
 import { requireProvider } from '../providers/provider.ts';
-import { ask, assertStatus, assertSupported, awaitIntent, type LifecycleDeps } from './intents.ts';
+import { ask, assertStatus, assertSupported, awaitDeployment, type LifecycleDeps } from './intents.ts';
 import { showDeployment } from './to-deployment.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function restartDeployment(
   });
   const isAccepted = ({ status, action }: DeploymentRecord) =>
     status === 'running' && action?.id === asked.action.id && action.answer === 'accepted';
-  return showDeployment(deps, await awaitIntent(deps, asked, isAccepted));
+  return showDeployment(deps, await awaitDeployment(deps, asked, isAccepted));
 }
 
 /** For this long after the call, the provider may not show the restart yet. */

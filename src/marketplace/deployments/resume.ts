@@ -5,7 +5,7 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { requireProvider } from '../providers/provider.ts';
-import { ask, assertStatus, awaitIntent, type LifecycleDeps } from './intents.ts';
+import { ask, assertStatus, awaitDeployment, type LifecycleDeps } from './intents.ts';
 import { minimumRuntimeMinutes } from './minimum-runtime.ts';
 import { showDeployment } from './to-deployment.ts';
 
@@ -23,7 +23,7 @@ export async function resumeDeployment(deps: LifecycleDeps, caller: Caller, id: 
     assertStatus(record, 'stopped', 'started');
     await assertCanRun(deps, tx, record, minimumMinutes);
   });
-  return showDeployment(deps, await awaitIntent(deps, asked, ({ status }) => status === 'running'));
+  return showDeployment(deps, await awaitDeployment(deps, asked, ({ status }) => status === 'running'));
 }
 
 /** Locks the team, after the deployment. @throws {ApiError} VALIDATION_ERROR (insufficient_balance) */

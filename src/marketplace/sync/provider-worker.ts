@@ -4,7 +4,6 @@ import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { CatalogReading } from './catalog-reading.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
@@ -36,6 +35,9 @@ const CHORES_RANGE = 0;
 
 type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep' | 'usage';
 
+/** The pause between two reads of the catalog varies by up to a quarter. */
+const CATALOG_JITTER = 0.25;
+
 /**
  * Syncs a provider's deployments and volumes in the ranges that this process holds. The holder of the first range also
  * reads the provider's catalog and the use of its volumes, and deletes orphans.
@@ -56,7 +58,8 @@ export class ProviderWorker {
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
   readonly #sweep = new Sweep();
-  readonly #catalog: CatalogReading;
+  readonly #stopping = Promise.withResolvers<void>();
+  #catalogReading: Promise<void> | undefined;
 
   constructor(deps: SyncDeps, provider: Provider, holder: string) {
     const { clock, options } = deps;
@@ -64,7 +67,6 @@ export class ProviderWorker {
     this.#provider = provider;
     this.#health = new ProviderHealth(deps, provider.id);
     this.#sshAlarm = new SshAlarm(deps, provider.id);
-    this.#catalog = new CatalogReading(deps);
     this.#failures = new StepFailures(deps, provider.id);
     const scheduleOf = (
       name: string,
@@ -137,7 +139,7 @@ export class ProviderWorker {
 
   /** Waits for running steps, then releases the leases. */
   async stop(): Promise<void> {
-    this.#catalog.stop();
+    this.#stopping.resolve();
     await this.#leases.stop();
     await Promise.all([...this.#schedules, this.#chores].map((schedule) => schedule.stop()));
     await Promise.all([...this.#contexts.values()].map((context) => this.#flushLast(context)));
@@ -228,17 +230,11 @@ export class ProviderWorker {
   async #do(chore: Chore): Promise<number | null> {
     switch (chore) {
       case 'catalog':
-        return this.#guard(chore, CHORES_RANGE, (context) => this.#catalog.run(context));
+        return this.#guard(chore, CHORES_RANGE, (context) => this.#readCatalog(context));
       case 'sweep':
-        return this.#guard(chore, CHORES_RANGE, async (context) => {
-          await this.#sweep.run(context);
-          return context.options.polling.sweepMs;
-        });
+        return this.#guard(chore, CHORES_RANGE, (context) => this.#sweep.run(context));
       case 'usage':
-        return this.#guard(chore, CHORES_RANGE, async (context) => {
-          await readVolumeUsage(context);
-          return USAGE_MS;
-        });
+        return this.#guard(chore, CHORES_RANGE, readVolumeUsage);
       case 'reread':
       case 'news':
         return this.#read(chore);
@@ -250,6 +246,23 @@ export class ProviderWorker {
         );
         return this.#contexts.size === 0 ? null : FLUSH_MS;
     }
+  }
+
+  /** Concurrent callers share one read. */
+  async #readCatalog({
+    store,
+    provider,
+    call,
+    refreshCatalog,
+    options,
+    random,
+  }: SyncContext): Promise<number> {
+    this.#catalogReading ??= refreshCatalog(provider.id, store, call).finally(() => {
+      this.#catalogReading = undefined;
+    });
+    // A provider that hangs must not delay the stop. A later result is not written, because the lease is released.
+    await Promise.race([this.#catalogReading, this.#stopping.promise]);
+    return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
   }
 
   /** The last digits of the ids in this process's ranges; undefined: it holds all ranges. */

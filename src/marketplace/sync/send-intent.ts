@@ -7,7 +7,7 @@ import { type Asked, toCall } from '../deployments/intents.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isExpired, isLastAttempt, isUnsent, toRefusal, withAttempt } from '../model/intent.ts';
 import { shortageOf } from '../providers/capabilities.ts';
-import { notReached, refusedError } from '../providers/intent-errors.ts';
+import { notReached, refusedError } from '../providers/intended-call.ts';
 import type { SyncContext } from './context.ts';
 
 /** A deployment whose intent is being sent, as it was committed. */
@@ -143,10 +143,5 @@ function refusalOf(sent: Sent, error: ProviderError): ApiError {
       'OUT_OF_STOCK',
       `${providerId} has no machine of this type free now; the instance and its data are intact. Try again later.`,
     );
-  if (error.problem === 'conflict' && error.code === 'operation_in_progress')
-    return new ApiError(
-      'CHANGE_IN_PROGRESS',
-      `${providerId} is still busy with another change of this instance; wait a few minutes and try again.`,
-    );
-  return refusedError(toCall(sent), error.problem === 'unreachable' ? 'was not reached for' : 'refused');
+  return refusedError(toCall(sent), error);
 }

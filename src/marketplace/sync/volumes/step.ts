@@ -5,7 +5,7 @@ import { isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
-import { refusedError } from '../../providers/intent-errors.ts';
+import { refusedError } from '../../providers/intended-call.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
 import { toCall } from '../../volumes/await-intent.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
@@ -142,11 +142,5 @@ export function toApiError({ record }: Sent, error: ProviderError): ApiError {
     return new ApiError('VALIDATION_ERROR', `${providerId} ${shortages[reason]}; nothing changed.`, {
       details: { volumeId, reason },
     });
-  if (error.problem === 'conflict' && error.code === 'operation_in_progress')
-    return new ApiError(
-      'CHANGE_IN_PROGRESS',
-      `${providerId} is still busy with another change; wait a few minutes and try again.`,
-      { details: { volumeId } },
-    );
-  return refusedError(toCall(record), error.problem === 'unreachable' ? 'was not reached for' : 'refused');
+  return refusedError(toCall(record), error);
 }

@@ -1,7 +1,7 @@
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import { isExpired, isUnsent } from '../../model/intent.ts';
 import { logNames } from '../../model/volume-record.ts';
-import { notReached } from '../../providers/intent-errors.ts';
+import { notReached } from '../../providers/intended-call.ts';
 import { toVolumeProvider } from '../../providers/volume-provider.ts';
 import { isBeingDeleted } from '../../volumes/accept-deletion.ts';
 import { toCall } from '../../volumes/await-intent.ts';
