@@ -5,7 +5,7 @@ import type { GpuTypes } from './gpu-types.ts';
 import type { Markups } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
 import type { CatalogOffer, ProviderCatalog } from './provider.ts';
-import { publishedOffers } from './published-offers.ts';
+import { publishedOffers } from './read-catalog.ts';
 import { toCatalogOffer } from './to-catalog-offer.ts';
 
 interface CatalogContext {

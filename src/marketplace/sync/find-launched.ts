@@ -2,9 +2,9 @@ import { type Identified, orProviderError, ProviderError } from '../../client/or
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
+import { removeInstance } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { adopt, failOverdue, isOverdue } from './launch.ts';
-import { removeInstance } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const FIRST_SEARCHES_MS = 2_000;

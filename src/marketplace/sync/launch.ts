@@ -11,9 +11,9 @@ import {
   mayBeInStock,
   shortageOf,
 } from '../providers/capabilities.ts';
+import { holderOf } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { unproved } from './prove-ssh.ts';
-import { holderOf } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;

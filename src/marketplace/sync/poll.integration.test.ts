@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/doubles/provider-faults.ts';
 import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { pauseDeployment } from '../deployments/lifecycle.ts';
 import { caller } from '../deployments/market.fixture.ts';
-import { pauseDeployment } from '../deployments/pause.ts';
 import {
   accept,
   billed,

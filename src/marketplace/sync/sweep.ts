@@ -4,8 +4,8 @@ import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
+import { holderOf, removeInstance } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
-import { holderOf, removeInstance } from './remove-instance.ts';
 
 /**
  * Deletes instances of this installation that are in two consecutive lists and that no active deployment has. An

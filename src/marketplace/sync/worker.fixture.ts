@@ -2,7 +2,7 @@ import { LeaseLost } from '../../work/lease.ts';
 import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { isBeingDeleted } from '../volumes/accept-deletion.ts';
+import { isBeingDeleted } from '../volumes/delete.ts';
 import { Observations, type SyncContext } from './context.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';

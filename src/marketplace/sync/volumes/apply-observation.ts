@@ -4,9 +4,10 @@ import { type DeploymentRecord, isActive } from '../../model/deployment-record.t
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
-import { intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { hasTimedOut, intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { sizeLimits } from '../../volumes/limits.ts';
 import { newPrice } from '../../volumes/locations.ts';
-import { writeAttachment } from '../../volumes/release.ts';
+import { writeAttachment } from '../../volumes/settle.ts';
 import {
   type AttachmentSnapshot,
   isAttachedAtProvider,
@@ -16,7 +17,6 @@ import {
   type VolumeSnapshot,
   writeVolume,
 } from '../../volumes/snapshot.ts';
-import { sizesAfter } from './sizes.ts';
 import type { VolumeContext } from './step.ts';
 
 /** A volume as the provider showed it. */
@@ -196,4 +196,44 @@ async function bill(
     at,
     price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
   });
+}
+
+/** The size that counts as the provider's. One above its limit is a mistake, unless it was asked for. */
+export function credibleGb(
+  { volumeProvider }: Pick<VolumeContext, 'volumeProvider'>,
+  { region, sizeGb, action }: VolumeRecord,
+  shownGb: number,
+): number {
+  const { maxGb } = sizeLimits(volumeProvider, region);
+  return shownGb <= Math.max(sizeGb, action?.toSizeGb ?? 0, maxGb) ? shownGb : sizeGb;
+}
+
+/**
+ * The sizes of a volume that its provider shows with `observedGb`. Its user sees and pays the size that was last asked
+ * for, as far as the provider shows it. A resize that was given up may still take effect.
+ */
+function sizesAfter(
+  context: Pick<VolumeContext, 'volumeProvider' | 'options'>,
+  record: VolumeRecord,
+  observedGb: number,
+  now: number,
+) {
+  const resize = record.action?.kind === 'resize' ? record.action : null;
+  const shownGb = credibleGb(context, record, observedGb);
+  const askedGb = resize?.toSizeGb ?? record.resizeGivenUpGb ?? 0;
+  const isResized = resize !== null && shownGb >= askedGb;
+  const isOpen = resize !== null && !isResized && !hasTimedOut(resize, now, context.options);
+  const sizeGb = Math.max(record.sizeGb, Math.min(shownGb, askedGb));
+  const after = {
+    sizeGb,
+    resizeGivenUpGb: isOpen ? record.resizeGivenUpGb : askedGb > sizeGb ? askedGb : null,
+    providerSizeGb: observedGb === sizeGb ? null : observedGb,
+  };
+  const change: VolumeChange = {
+    ...(after.sizeGb !== record.sizeGb && { sizeGb }),
+    ...(after.resizeGivenUpGb !== record.resizeGivenUpGb && { resizeGivenUpGb: after.resizeGivenUpGb }),
+    ...(after.providerSizeGb !== record.providerSizeGb && { providerSizeGb: after.providerSizeGb }),
+    ...(isResized && resize.name !== undefined && { name: resize.name }),
+  };
+  return { change, isResizeOver: resize !== null && !isOpen };
 }

@@ -5,9 +5,8 @@ import { isUnsent } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
-import { acceptDeletion, isBeingDeleted } from '../../volumes/accept-deletion.ts';
-import { stillAttached } from '../../volumes/delete.ts';
-import { dropAttachments } from '../../volumes/release.ts';
+import { acceptDeletion, isBeingDeleted, stillAttached } from '../../volumes/delete.ts';
+import { dropAttachments } from '../../volumes/settle.ts';
 import {
   readVolumeSnapshot,
   transactOnVolume,

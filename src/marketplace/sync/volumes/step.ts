@@ -7,9 +7,8 @@ import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volu
 import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
 import { refusedError } from '../../providers/intended-call.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { toCall } from '../../volumes/await-intent.ts';
+import { toCall, undoIntent } from '../../volumes/settle.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
-import { undoIntent } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
 
 /** Dependencies of the steps of a volume. */
