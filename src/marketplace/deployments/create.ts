@@ -158,7 +158,6 @@ function requestedFields(
       state: 'wanted' as const,
       request: launch,
       sentAt: null,
-      looks: 0,
       ...(requestId !== undefined && { requestId }),
     },
   };

@@ -9,6 +9,9 @@ import type { SshAlarm } from './ssh-alarm.ts';
 /** The row was correct at `at`, if it still has this revision. */
 type Confirmation = { id: string; revision: number; at: number };
 
+/** Maximum confirmations in one transaction. */
+const WRITTEN_AT_ONCE = 200;
+
 /** Collects the times of confirmation from polls and writes them in batches. */
 export class Observations {
   readonly #store: Store;
@@ -28,9 +31,8 @@ export class Observations {
    */
   async flush(id?: string): Promise<void> {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();
-    const { confirmationsAtOnce } = this.#store;
-    for (let start = 0; start < waiting.length; start += confirmationsAtOnce) {
-      const batch = waiting.slice(start, start + confirmationsAtOnce);
+    for (let start = 0; start < waiting.length; start += WRITTEN_AT_ONCE) {
+      const batch = waiting.slice(start, start + WRITTEN_AT_ONCE);
       await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
       for (const one of batch) if (this.#pending.get(one.id) === one) this.#pending.delete(one.id);
     }

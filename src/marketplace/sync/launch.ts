@@ -76,7 +76,7 @@ async function markSent(
     const record = await tx.deployments.byId(id);
     if (record?.status !== 'deploying' || record.launch.state !== 'wanted' || record.launch.request === null)
       return null;
-    const sent = { ...record.launch, state: 'sent', sentAt: clock.now(), looks: 0 } as const;
+    const sent = { ...record.launch, state: 'sent', sentAt: clock.now() } as const;
     await tx.deployments.update({ ...record, launch: sent });
     return record.launch.request;
   });

@@ -265,20 +265,14 @@ export class ProviderWorker {
     return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
   }
 
-  /** The last digits of the ids in this process's ranges; undefined: it holds all ranges. */
-  get #digits(): string | undefined {
-    if (this.#contexts.size === RANGES) return undefined;
-    return [...this.#contexts.keys()].map((range) => range.toString(RANGES)).join('');
-  }
-
-  /** Reads the rows of all ranges of this process at once. Skips rows of other ranges, and of ranges lost meanwhile. */
+  /** Reads the rows of all ranges at once, and skips those of ranges that other processes hold. */
   async #read(chore: 'reread' | 'news'): Promise<number | null> {
     const [anyRange] = this.#contexts.keys();
     if (anyRange === undefined) return null;
     return this.#guard(chore, anyRange, async ({ store: { read }, provider }) => {
       const { deployments, volumes } = read;
       if (chore === 'reread') {
-        this.#take(await deployments.toSync(provider.id, this.#digits));
+        this.#take(await deployments.toSync(provider.id));
         this.#takeVolumes(await volumes.toSync(provider.id));
         return REREAD_MS;
       }

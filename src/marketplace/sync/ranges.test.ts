@@ -345,7 +345,7 @@ describe('the ranges of a provider', () => {
           providerInstanceId: null,
           createdAt: clock.now(),
           startedAt: null,
-          launch: { state: 'wanted', request, sentAt: null, looks: 0 },
+          launch: { state: 'wanted', request, sentAt: null },
         }),
       );
       await tx.signals.wake('provider-x', 'dep-new00b');

@@ -147,9 +147,7 @@ async function recordMade(
     return { known: record, outcome: isWaitedFor ? 'created' : 'too late' };
   };
   // Serialises creates that are answered with the same id, so that the second sees the first.
-  const { known, outcome } = await transactOnVolume(store, id, write, {
-    first: (tx) => tx.losses.lock(providerId),
-  });
+  const { known, outcome } = await transactOnVolume(store, id, write, (tx) => tx.losses.lock(providerId));
   const { providerName: name } = known;
   const fields = {
     ...logNames(known),

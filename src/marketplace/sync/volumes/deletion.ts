@@ -158,7 +158,7 @@ async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRec
       await writeDeleted(tx, { record, attachments });
       return null;
     },
-    { first: (tx) => tx.losses.lock(providerId) },
+    (tx) => tx.losses.lock(providerId),
   );
   if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
 }
@@ -182,7 +182,7 @@ async function endShared(
       await writeDeleted(tx, snapshot);
       return { record, holder };
     },
-    { first: (tx) => tx.losses.lock(providerId) },
+    (tx) => tx.losses.lock(providerId),
   );
   if (ended === null) return;
   log.error(

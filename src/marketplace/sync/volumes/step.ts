@@ -41,12 +41,11 @@ export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeInt
 /** Commits an attempt. Returns null if the call must not be made. `prepare` may write more and prevent the call. */
 export async function beginAttempt(
   context: VolumeContext,
-  known: VolumeSnapshot,
+  { record: { id, action: asked } }: VolumeSnapshot,
   prepare: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<boolean> = async () => true,
 ): Promise<Sent | null> {
   const { store, clock } = context;
-  const { id, action: asked } = known.record;
-  const write = async (tx: Transaction, snapshot: VolumeSnapshot): Promise<Sent | null> => {
+  const sent = await transactOnVolume(store, id, async (tx, snapshot): Promise<Sent | null> => {
     const { action } = snapshot.record;
     if (action === null || asked === null || !isLastAttempt(action, asked)) return null;
     if (!(await prepare(tx, snapshot))) return null;
@@ -54,8 +53,7 @@ export async function beginAttempt(
     await writeVolume(tx, snapshot.record, { action: attempted });
     const revision = snapshot.record.revision + 1;
     return { ...snapshot, record: { ...snapshot.record, action: attempted, revision } };
-  };
-  const sent = await transactOnVolume(store, id, write, { known });
+  });
   // Another process may hold the lease, and may already have seen the attempt.
   return sent !== null && context.isLeaseHeld() ? sent : null;
 }
@@ -67,12 +65,11 @@ export async function onLastAttempt(
   change: (tx: Transaction, current: Sent) => Promise<boolean>,
 ): Promise<boolean> {
   const { id, action } = sent.record;
-  const write = async (tx: Transaction, current: VolumeSnapshot): Promise<boolean> => {
+  return transactOnVolume(store, id, async (tx, current) => {
     const { action: now } = current.record;
     if (now === null || !isLastAttempt(now, action)) return false;
     return change(tx, { ...current, record: { ...current.record, action: now } });
-  };
-  return transactOnVolume(store, id, write, { known: sent });
+  });
 }
 
 /** Withdraws an intent in a transaction. Returns false if the intent must continue. */
