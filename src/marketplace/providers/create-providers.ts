@@ -170,7 +170,7 @@ class Rereading {
     } = this.#deps;
     for (const { providerId, version, readAt } of await read.catalogs.versions()) {
       const catalog = catalogs.get(providerId);
-      if (catalog?.version === version) catalog.confirm(readAt);
+      if (catalog?.version === version) catalog.refreshedAt = readAt;
       else if (catalog !== undefined) {
         const record = await read.catalogs.byProvider(providerId);
         if (record !== null) catalog.show(record);
