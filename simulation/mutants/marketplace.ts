@@ -32,9 +32,9 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     plant: wrapClients((client) => {
       const denied = new Map<string, unknown>();
       return {
-        pollInstance: async (id, ...rest) => {
+        getInstance: async (id, ...rest) => {
           if (denied.has(id)) throw denied.get(id);
-          return client.pollInstance(id, ...rest).catch((error) => {
+          return client.getInstance(id, ...rest).catch((error) => {
             if (isNotFound(error)) denied.set(id, error);
             throw error;
           });
@@ -59,9 +59,9 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     plant: wrapClients((client) => {
       const polled = new Set<string>();
       return {
-        pollInstance: (id, ...rest) => {
+        getInstance: (id, ...rest) => {
           polled.add(id);
-          return client.pollInstance(id, ...rest);
+          return client.getInstance(id, ...rest);
         },
         listInstances: async (...args) =>
           (await client.listInstances(...args)).filter(({ id }) => polled.has(id)),
@@ -85,8 +85,8 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     simulation: 'marketplace',
     title: 'an instance is deleted because one poll answered 404',
     plant: wrapClients((client) => ({
-      pollInstance: (id, region, ...rest) =>
-        client.pollInstance(id, region, ...rest).catch(async (error) => {
+      getInstance: (id, region, ...rest) =>
+        client.getInstance(id, region, ...rest).catch(async (error) => {
           if (isNotFound(error)) await client.deleteInstance(id, region);
           throw error;
         }),
@@ -133,11 +133,9 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     simulation: 'marketplace',
     title: 'a stop counts from when it was noticed',
     plant: wrapClients((client, clock) => ({
-      pollInstance: async (...args) => {
-        const polled = await client.pollInstance(...args);
-        if (polled === 'unchanged') return polled;
-        const updated_at = new Date(clock.now()).toISOString();
-        return { ...polled, instance: { ...polled.instance, updated_at } };
+      getInstance: async (...args) => {
+        const instance = await client.getInstance(...args);
+        return { ...instance, updated_at: new Date(clock.now()).toISOString() };
       },
     })),
   },

@@ -24,8 +24,6 @@ export interface Request {
   /** Sent as JSON. */
   body?: object;
   idempotencyKey?: string;
-  /** The entity tag of the known answer. The server may reply 304. */
-  ifNoneMatch?: string | undefined;
 }
 
 /** Sends one request and returns a value, or throws one {@link ProviderError} for every failure. */
@@ -84,7 +82,7 @@ export class Caller {
   }
 
   #toOutgoing(
-    { method, path, region, body, idempotencyKey, ifNoneMatch }: Request,
+    { method, path, region, body, idempotencyKey }: Request,
     bearer: string | null,
   ): OutgoingRequest {
     const below = path.map((part) => `/${toSegment(part)}`).join('');
@@ -97,7 +95,6 @@ export class Caller {
         ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-        ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     };

@@ -15,8 +15,6 @@ export interface OutgoingRequest {
 export interface IncomingAnswer {
   status: number;
   contentType: string;
-  /** The header `ETag`; empty if there is none. */
-  etag: string;
   body: AsyncIterable<Uint8Array>;
 }
 
@@ -104,11 +102,10 @@ export function createWireTransport(options: WireOptions): Transport {
       });
       // A reader that stops early ends the body. That is not an error.
       answer.body.on('error', () => undefined);
-      const { 'content-type': contentType, etag } = answer.headers;
+      const contentType = answer.headers['content-type'];
       return {
         status: answer.statusCode,
         contentType: typeof contentType === 'string' ? contentType : '',
-        etag: typeof etag === 'string' ? etag : '',
         body: answer.body,
       };
     },
@@ -133,7 +130,6 @@ export function createFetchTransport(fetch: Fetch): Transport {
       return {
         status: answer.status,
         contentType: answer.headers.get('content-type') ?? '',
-        etag: answer.headers.get('etag') ?? '',
         body: answer.body ?? noBody(),
       };
     },

@@ -1,7 +1,6 @@
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { MarketplaceOptions } from './model/options.ts';
-import type { Sender } from './model/sender.ts';
 import type { Store } from './model/store.ts';
 import type { Providers } from './providers/provider.ts';
 
@@ -13,8 +12,6 @@ export interface Deps {
   log: Log;
   providers: Providers;
   options: MarketplaceOptions;
-  /** Absent: other processes send the intents that this one writes. */
-  sender?: Sender;
   /** Eight lower-case hexadecimal digits. The names of everything made at providers contain them. */
   installationId: string;
 }

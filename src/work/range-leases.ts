@@ -53,13 +53,8 @@ export class RangeLeases<Tx extends LeaseTransaction> {
   }
 
   isHeld(range: number): boolean {
-    return this.leaseOf(range) !== null;
-  }
-
-  /** Null: the range is not held, or its lease has expired. */
-  leaseOf(range: number): LeaseRecord | null {
     const lease = this.#leases.get(range);
-    return lease !== undefined && this.#deps.clock.now() < lease.until ? lease : null;
+    return lease !== undefined && this.#deps.clock.now() < lease.until;
   }
 
   /** Settles when the current claim has ended. */

@@ -8,8 +8,7 @@ import { createClient } from '../../src/client/create-client.ts';
 import { type Marketplace, startMarketplace } from '../../src/compose/marketplace/marketplace.ts';
 import { ApiError } from '../../src/marketplace/contract/errors.ts';
 import { createDeployment } from '../../src/marketplace/deployments/create.ts';
-import { pauseDeployment } from '../../src/marketplace/deployments/pause.ts';
-import { resumeDeployment } from '../../src/marketplace/deployments/resume.ts';
+import { pauseDeployment, resumeDeployment } from '../../src/marketplace/deployments/lifecycle.ts';
 import { terminateDeployment } from '../../src/marketplace/deployments/terminate.ts';
 import { defaultOptions, defaultRateLimits } from '../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../src/marketplace/providers/gpu-types.ts';
@@ -110,14 +109,9 @@ export async function recordMarketplace(
 }
 
 /** One user: rents a machine, uses it, sometimes stops and starts it, and ends it. */
-async function rent(
-  { deps, workers, providers }: Marketplace,
-  clock: AutoClock,
-  random: Random,
-): Promise<void> {
-  const asked = { ...deps, sender: workers };
+async function rent({ deps, providers }: Marketplace, clock: AutoClock, random: Random): Promise<void> {
   const offer = cheapest([...(providers.get(profile.id)?.catalog.offers.values() ?? [])]);
-  const { id } = await createDeployment(asked, CALLER, {
+  const { id } = await createDeployment(deps, CALLER, {
     provider: profile.id,
     offerId: offer.offerId,
     gpuCount: offer.gpuCount,
@@ -131,12 +125,12 @@ async function rent(
   const before = random.next() < 0.6 ? 4 + random.next() * 8 : runs;
   await clock.sleep(minutes(before) + 5_000);
   if (before < runs) {
-    await unlessSlow(pauseDeployment(asked, CALLER, id));
+    await unlessSlow(pauseDeployment(deps, CALLER, id));
     await clock.sleep(minutes(1 + random.next() * 5));
-    await unlessSlow(resumeDeployment(asked, CALLER, id));
+    await unlessSlow(resumeDeployment(deps, CALLER, id));
     await clock.sleep(minutes(runs - before) + 60_000);
   }
-  await terminateDeployment(asked, CALLER, id);
+  await terminateDeployment(deps, CALLER, id);
 }
 
 /** The provider may accept a change and finish it later. */

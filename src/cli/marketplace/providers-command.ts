@@ -4,7 +4,7 @@ import { createClients } from '../../compose/marketplace/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { counted } from '../../contract/counted.ts';
 import type { KnownProviders, ProviderRow } from '../../marketplace/operate/views/providers.ts';
-import { publishedOffers } from '../../marketplace/providers/published-offers.ts';
+import { publishedOffers } from '../../marketplace/providers/read-catalog.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { Certificates } from '../../runtime/certificates.ts';
 import { createLog } from '../../runtime/log.ts';

@@ -167,7 +167,6 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     {
       ...deps,
       store: asked,
-      sender: workers,
       authenticator,
       rateLimits,
       metrics,

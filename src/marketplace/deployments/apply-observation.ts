@@ -8,7 +8,11 @@ import { type Endpoint, endpointOf, toSshAddress } from './endpoint.ts';
 import { type Facts, type Judgement, judge, type Observation, providerRateOf } from './observe.ts';
 import { reprice, type TransitionDeps, type TransitionFields, transition } from './transition.ts';
 
-export type ApplyDeps = TransitionDeps & Pick<Deps, 'store'>;
+export type ApplyDeps = TransitionDeps &
+  Pick<Deps, 'store'> & {
+    /** Confirmations that are not written yet. */
+    observations?: { flush(id: string): Promise<void> };
+  };
 
 export type Applied =
   /** The record is unchanged. The caller only has to write the time of the confirmation. */
@@ -39,6 +43,8 @@ export async function applyObservation(
   if (endpoint !== null) return { outcome: 'unproved', endpoint };
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
   if (isMereConfirmation(judgement, snapshot)) return { outcome: 'confirmed', ...reasonOf(judgement) };
+  // A change counts from the last confirmation at the earliest.
+  await deps.observations?.flush(snapshot.id);
   const isLoss = judgement.kind === 'change' && judgement.isLoss === true;
   const { written, held } = await deps.store.transact(async (tx) => {
     if (isLoss) await tx.losses.lock(snapshot.providerId);

@@ -84,7 +84,6 @@ it('stores the request for the provider, with a name unique to this marketplace'
   expect(record.launch).toEqual({
     state: 'wanted',
     sentAt: null,
-    looks: 0,
     request: {
       configuration_id: 'gpu-1',
       region: 'eu-one',

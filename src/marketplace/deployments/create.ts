@@ -13,9 +13,15 @@ import { minimumReservationMinutes } from '../providers/capabilities.ts';
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { attachAtLaunch, planLaunchVolumes } from '../volumes/launch.ts';
-import { toLaunchKey, toRequestedKey } from './launch-key.ts';
-import { minimumRuntimeMinutes } from './minimum-runtime.ts';
-import { assertInStock, type DeploymentPlan, planDeployment, toLaunchRequest } from './plan-deployment.ts';
+import {
+  assertInStock,
+  type DeploymentPlan,
+  planDeployment,
+  toLaunchKey,
+  toLaunchRequest,
+  toRequestedKey,
+} from './plan-deployment.ts';
+import { minimumRuntimeMinutes } from './terminate.ts';
 import { showDeployment } from './to-deployment.ts';
 
 type CreateDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
@@ -152,7 +158,6 @@ function requestedFields(
       state: 'wanted' as const,
       request: launch,
       sentAt: null,
-      looks: 0,
       ...(requestId !== undefined && { requestId }),
     },
   };

@@ -5,7 +5,7 @@ import { assertNoAction, type DeploymentRecord } from '../model/deployment-recor
 import type { Store, Transaction } from '../model/store.ts';
 import { type DeleteDeps, deleteVolume } from '../volumes/delete.ts';
 import { writeIntent } from './intents.ts';
-import { assertCanPause } from './pause.ts';
+import { assertCanPause } from './lifecycle.ts';
 import { endsAt } from './terminate.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 

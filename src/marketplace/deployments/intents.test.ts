@@ -3,6 +3,7 @@ import type { ProviderFault } from '../../../test/support/doubles/provider-fault
 import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { pauseDeployment, restartDeployment, resumeDeployment } from './lifecycle.ts';
 import {
   caller,
   deploy,
@@ -13,9 +14,6 @@ import {
   read,
   withoutRevision,
 } from './market.fixture.ts';
-import { pauseDeployment } from './pause.ts';
-import { restartDeployment } from './restart.ts';
-import { resumeDeployment } from './resume.ts';
 
 const changes = {
   pause: { begin: pauseDeployment, method: 'stopInstance', prepare: deploy },

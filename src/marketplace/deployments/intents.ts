@@ -2,14 +2,15 @@ import type { DeploymentStatus } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { assertNoAction, type DeploymentIntent, type DeploymentRecord } from '../model/deployment-record.ts';
-import { fromRefusal, isUnsent, newIntent, withAttempt } from '../model/intent.ts';
+import { isUnsent, newIntent } from '../model/intent.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
-import type { Asked } from '../model/sender.ts';
 import type { Transaction } from '../model/store.ts';
-import { whenWritten } from '../model/waiting.ts';
-import { type IntendedCall, notReached, slowError } from '../providers/intent-errors.ts';
+import { awaitIntent, type IntendedCall } from '../providers/intended-call.ts';
 
-type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'sender'>;
+type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options'>;
+
+/** A deployment with the intent that was written into it. */
+export type Asked = DeploymentRecord & { action: DeploymentIntent };
 
 /** Dependencies of a stop, a start or a restart. */
 export type LifecycleDeps = IntentDeps & Pick<Deps, 'providers'>;
@@ -24,29 +25,24 @@ function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
 }
 
 /**
- * Writes the owner's intent, and sends it from this process if possible.
+ * Writes the owner's intent. The provider's worker sends it.
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws for the locked record;
  * then nothing is written
  */
 export async function ask(
-  { store, clock, options, sender }: IntentDeps,
+  { store, clock, options }: IntentDeps,
   caller: Caller,
   id: string,
   kind: Kind,
   assertPossible: (record: DeploymentRecord, tx: Transaction) => void | Promise<void>,
 ): Promise<Asked> {
   const until = clock.now() + options.lifecycleWaitMs;
-  const asked = await store.transact(async (tx) => {
+  return store.transact(async (tx) => {
     const record = await ownDeployment(tx, caller, id);
     assertNoAction(record, clock.now(), options);
     await assertPossible(record, tx);
-    const wanted = { kind, by: caller.userId, since: clock.now(), until };
-    const lease = sender?.leaseFor(record) ?? null;
-    if (lease === null || !(await tx.leases.isHeld(lease))) return writeIntent(tx, record, wanted);
-    return write(tx, record, withAttempt(newIntent(record, wanted), clock.now()));
+    return writeIntent(tx, record, { kind, by: caller.userId, since: clock.now(), until });
   });
-  if (!isUnsent(asked.action)) sender?.send(asked);
-  return asked;
 }
 
 /** The deployment must be locked and have no other intent. */
@@ -55,72 +51,50 @@ export async function writeIntent(
   record: DeploymentRecord,
   wanted: Pick<DeploymentIntent, 'kind' | 'by' | 'since' | 'until'>,
 ): Promise<Asked> {
-  const asked = await write(tx, record, newIntent(record, wanted));
-  await tx.signals.ask(record.providerId, record.id);
-  return asked;
-}
-
-async function write(
-  tx: Pick<Transaction, 'deployments'>,
-  record: DeploymentRecord,
-  action: DeploymentIntent,
-): Promise<Asked> {
-  const asked = { ...record, action };
+  const asked = { ...record, action: newIntent(record, wanted) };
   await tx.deployments.update(asked);
+  await tx.signals.ask(record.providerId, record.id);
   return { ...asked, revision: record.revision + 1 };
 }
 
 /**
- * Waits until the intent is over. An intent that was not sent by its deadline is withdrawn.
- * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; INVALID_STATUS: the status changed meanwhile;
- * PROVIDER_SLOW (M: 504): sent, and the row does not show its outcome
+ * Waits for the intent as {@link awaitIntent} does.
+ * @throws {ApiError} also INVALID_STATUS: the status changed meanwhile
  */
-export async function awaitIntent(
+export async function awaitDeployment(
   deps: IntentDeps,
   asked: Asked,
   isDone: (record: DeploymentRecord) => boolean,
 ): Promise<DeploymentRecord> {
-  const { store, clock } = deps;
-  const read = async () => outcomeOf(await store.read.deployments.byId(asked.id), asked, isDone);
-  const until = asked.action.until ?? clock.now();
-  const done = await whenWritten(deps, asked.id, until, read, { isJustWritten: true });
-  if (done !== null) return done;
-  const { record, isWithdrawn } = await store.transact(async (tx) => {
-    const record = await tx.deployments.byId(asked.id);
-    const isWithdrawn = record?.action?.id === asked.action.id && isUnsent(record.action);
-    if (record !== null && isWithdrawn) await tx.deployments.update({ ...record, action: null });
-    return { record, isWithdrawn };
+  const { store } = deps;
+  const { record } = await awaitIntent(deps, asked, toCall(asked), {
+    read: async () => ({ record: existing(asked, await store.read.deployments.byId(asked.id)) }),
+    withdraw: () =>
+      store.transact(async (tx) => {
+        const record = existing(asked, await tx.deployments.byId(asked.id));
+        const isWithdrawn = record.action?.id === asked.action.id && isUnsent(record.action);
+        if (isWithdrawn) await tx.deployments.update({ ...record, action: null });
+        return { seen: { record }, isWithdrawn };
+      }),
+    isDone: ({ record }) => isDone(record),
+    goesOn: ({ record: { status } }) => {
+      if (status === asked.status) return false;
+      throw new ApiError('INVALID_STATUS', `The deployment became ${status} in the meantime.`, {
+        details: { status },
+      });
+    },
   });
-  if (isWithdrawn) throw notReached(toCall(asked));
-  const late = outcomeOf(record, asked, isDone);
-  if (late !== null) return late;
-  throw slowError(toCall(asked), record?.action?.answer ?? null);
+  return record;
+}
+
+function existing({ id }: Asked, record: DeploymentRecord | null): DeploymentRecord {
+  if (record === null) throw new Error(`${id} no longer exists`);
+  return record;
 }
 
 /** The call of an intent, as errors name it. */
 export function toCall({ providerId, action }: Asked): IntendedCall {
   return { providerId, what: verbOf(action), thing: 'deployment' };
-}
-
-/**
- * Returns null while the intent is in progress. An intent missing from the row proves neither success nor refusal.
- * @throws {ApiError} if the intent ended without success, or if its outcome is unknown
- */
-function outcomeOf(
-  record: DeploymentRecord | null,
-  asked: Asked,
-  isDone: (record: DeploymentRecord) => boolean,
-): DeploymentRecord | null {
-  if (record === null) throw new Error(`${asked.id} no longer exists`);
-  const { status, refusal } = record;
-  if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
-  if (isDone(record)) return record;
-  if (record.action?.id === asked.action.id) return null;
-  if (status !== asked.status)
-    throw new ApiError('INVALID_STATUS', `The deployment became ${status} in the meantime.`, {
-      details: { status },
-    });
-  throw slowError(toCall(asked), 'unknown');
 }
 
 /** @throws {ApiError} ACTION_UNSUPPORTED if there is a reason */

@@ -23,7 +23,7 @@ export function recordOf(
     return deployment({
       providerInstanceId: 'inst-dep-1',
       observedAt: start,
-      launch: { state: 'made', request: null, sentAt: start, looks: 0 },
+      launch: { state: 'made', request: null, sentAt: start },
       ...changes,
     });
   const isOver = status !== 'running' && status !== 'stopped';

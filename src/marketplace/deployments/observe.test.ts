@@ -240,7 +240,7 @@ describe('a 404', () => {
   });
 
   it('needs the list only when the list would decide', () => {
-    const suspicion = { status: 'GONE', since: start, polls: 1, isListed: false } as const;
+    const suspicion = { status: 'GONE', since: start, polls: 1 } as const;
     expect(needsList(recordOf('running'), now, polling)).toBe(false);
     expect(needsList(recordOf('running', { suspicion }), start + 9_999, polling)).toBe(false);
     expect(needsList(recordOf('running', { suspicion }), start + 10_000, polling)).toBe(true);

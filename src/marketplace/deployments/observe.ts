@@ -169,7 +169,6 @@ function judgeGone(
       status: 'GONE',
       since: isAgain ? suspicion.since : now,
       polls: isAgain ? suspicion.polls + 1 : 1,
-      isListed: false,
     },
     why: isListed === true ? '404, but its list shows it' : '404',
   };
@@ -217,7 +216,7 @@ function suspect({ record, instance: { status }, now }: ObservedInstance): Judge
   const before = sameSuspicion(record, status);
   return {
     kind: 'suspect',
-    suspicion: { status, since: before?.since ?? now, polls: (before?.polls ?? 0) + 1, isListed: false },
+    suspicion: { status, since: before?.since ?? now, polls: (before?.polls ?? 0) + 1 },
     why: `it is ${status} without a request`,
   };
 }

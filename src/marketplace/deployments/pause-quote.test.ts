@@ -3,8 +3,8 @@ import { discount } from '../../../test/support/rows/marketplace-rows.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { stopQuoteSchema } from '../contract/deployment.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
+import { pauseDeployment, quotePause } from './lifecycle.ts';
 import { caller, deploy, type Market, openMarket, outcomeOf, read } from './market.fixture.ts';
-import { pauseDeployment, quotePause } from './pause.ts';
 
 let market: Market;
 beforeEach(async () => {

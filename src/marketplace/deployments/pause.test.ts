@@ -5,6 +5,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { applyObservation } from './apply-observation.ts';
+import { pauseDeployment } from './lifecycle.ts';
 import {
   caller,
   deploy,
@@ -14,7 +15,6 @@ import {
   read,
   withoutRevision,
 } from './market.fixture.ts';
-import { pauseDeployment } from './pause.ts';
 import { terminateDeployment } from './terminate.ts';
 
 let market: Market;

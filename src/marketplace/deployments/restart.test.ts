@@ -3,6 +3,7 @@ import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
+import { pauseDeployment, readRebootStatus, restartDeployment, resumeDeployment } from './lifecycle.ts';
 import {
   caller,
   deploy,
@@ -12,9 +13,6 @@ import {
   read,
   withoutRevision,
 } from './market.fixture.ts';
-import { pauseDeployment } from './pause.ts';
-import { readRebootStatus, restartDeployment } from './restart.ts';
-import { resumeDeployment } from './resume.ts';
 import { terminateDeployment } from './terminate.ts';
 
 let market: Market;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { readDeployment as showToOperators } from '../operate/views/deployments.ts';
+import { resumeDeployment } from './lifecycle.ts';
 import {
   caller,
   deploy,
@@ -13,7 +14,6 @@ import {
   stranger,
   withoutRevision,
 } from './market.fixture.ts';
-import { resumeDeployment } from './resume.ts';
 
 const HOUR = 3_600_000;
 

@@ -9,8 +9,8 @@ import { toTimestampOrNull } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
+import type { Reader } from '../model/store.ts';
 import type { Providers } from '../providers/provider.ts';
-import { minimumRuntimeMinutes } from './minimum-runtime.ts';
 import { runningMs } from './to-deployment.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
@@ -95,4 +95,23 @@ export function checkTermination(
     ...numbers,
     reason: `The deployment must run for at least ${minimumMinutes} minutes; ${timeRemaining} remain.${frozen}`,
   };
+}
+
+/**
+ * M: Deployments, rule 4: "the longer of the account minimum (default 20 minutes) and `providerMinimumRuntimeMinutes`".
+ * The account is that of the user who created the deployment.
+ */
+export async function minimumRuntimeMinutes(
+  { users }: Pick<Reader, 'users'>,
+  options: Pick<Deps['options'], 'minimumRuntimeMinutes'>,
+  {
+    userId,
+    providerMinimumRuntimeMinutes,
+  }: Pick<DeploymentRecord, 'userId' | 'providerMinimumRuntimeMinutes'>,
+): Promise<number> {
+  const user = await users.byId(userId);
+  return Math.max(
+    user?.minimumRuntimeMinutes ?? options.minimumRuntimeMinutes,
+    providerMinimumRuntimeMinutes ?? 0,
+  );
 }

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => market.store.close());
 
-const launching = { state: 'made', request: null, sentAt: 0, looks: 0 } as const;
+const launching = { state: 'made', request: null, sentAt: 0 } as const;
 
 async function move(id: string, change: Move, deps: TransitionDeps = market.deps): Promise<DeploymentRecord> {
   return market.store.transact(async (tx) => {
@@ -210,7 +210,7 @@ describe('an end', () => {
   });
 
   it('releases the temporary key, the volumes and the change in progress', async () => {
-    const suspicion = { status: 'STOPPED', since: 0, polls: 1, isListed: false } as const;
+    const suspicion = { status: 'STOPPED', since: 0, polls: 1 } as const;
     const { id } = await deploy(market, {
       tempSshKeyId: 'ssh-temp',
       suspicion,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { runningDeployment } from '../../../test/support/rows/marketplace-rows.ts';
+import { pauseDeployment } from './lifecycle.ts';
 import { caller, openMarket, outcomeOf, read } from './market.fixture.ts';
-import { pauseDeployment } from './pause.ts';
 
 const COUNT = 1_000;
 

@@ -3,8 +3,8 @@ import { type PostgresServer, startPostgres } from '../../../test/support/databa
 import { runningDeployment, seed, teamId, userId } from '../../../test/support/rows/marketplace-rows.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
 import { createDeployment } from '../deployments/create.ts';
+import { resumeDeployment } from '../deployments/lifecycle.ts';
 import { marketOn, wanted } from '../deployments/market.fixture.ts';
-import { resumeDeployment } from '../deployments/resume.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
 import { adjust } from './credit.ts';

@@ -9,8 +9,8 @@ import {
 } from '../../../test/support/rows/marketplace-rows.ts';
 import type { ApiError } from '../contract/errors.ts';
 import { createDeployment } from '../deployments/create.ts';
+import { resumeDeployment } from '../deployments/lifecycle.ts';
 import { deploy, type Market, openMarket, wanted } from '../deployments/market.fixture.ts';
-import { resumeDeployment } from '../deployments/resume.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';

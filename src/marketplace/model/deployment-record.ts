@@ -15,8 +15,6 @@ export interface Launch {
   request: CreateInstanceRequest | null;
   /** When the create was last sent. */
   sentAt: number | null;
-  /** How often the provider's list was searched in vain since the answer to the create was lost. */
-  looks: number;
   /** The id of the request that made the deployment, as in the log. */
   requestId?: string;
 }
@@ -35,8 +33,6 @@ export interface Suspicion {
   since: number;
   /** How many consecutive polls showed it. */
   polls: number;
-  /** Whether the provider's list showed it too. */
-  isListed: boolean;
 }
 
 /** The proof that a machine is "reachable by SSH" (M: running). It is made once, before the deployment runs. */

@@ -92,8 +92,8 @@ export interface DeploymentReader {
   }): Promise<DeploymentRecord[]>;
   /** Deployments of all teams, the newest first, one page at a time. */
   search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
-  /** Active deployments, and ended ones still to be cleaned up. `digits` selects those whose id ends in one of them. */
-  toSync(providerId: string, digits?: string): Promise<DeploymentToSync[]>;
+  /** Active deployments, and ended ones still to be cleaned up. */
+  toSync(providerId: string): Promise<DeploymentToSync[]>;
   /** Those of {@link toSync} with work to do now: being deployed, being changed or still to be cleaned up. */
   newToSync(providerId: string): Promise<DeploymentToSync[]>;
   /** When a machine of the provider was last proved by SSH, over the deployments that need a sync; null: never. */
@@ -121,13 +121,8 @@ export interface DeploymentWriter extends DeploymentReader {
   insert(record: DeploymentRecord): Promise<void>;
   /** Also increments `revision`. Leaves the owner, the provider, the creation time and the cost unchanged. */
   update(record: DeploymentRecord): Promise<void>;
-  /**
-   * Writes only `observedAt`, and only where the revision matches and the new time is not earlier. Returns the ids that
-   * were not written.
-   */
-  recordObservations(
-    observations: readonly { id: string; revision: number; at: number }[],
-  ): Promise<string[]>;
+  /** Writes only `observedAt`, and only where the revision matches and the new time is not earlier. */
+  recordObservations(observations: readonly { id: string; revision: number; at: number }[]): Promise<void>;
   setCleanup(id: string, cleanup: Cleanup): Promise<void>;
 }
 
@@ -265,8 +260,6 @@ export interface Store {
   watch(subjectId: string, changed: () => void): () => void;
   /** Calls `listener` without a signal when signals may have been missed. Returns a function that stops it. */
   onWake(listener: (signal?: Signal) => void): () => void;
-  /** The best number of confirmations for one transaction ({@link DeploymentWriter.recordObservations}). */
-  readonly confirmationsAtOnce: number;
   /** Runs reads that all see the same committed state, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**

@@ -320,11 +320,6 @@ describe('a catalog', () => {
     expect(typesOf(await listOffers(board, {}, null))).toEqual(['L4']);
   });
 
-  it('that does not change is grouped once', async () => {
-    const { board } = boardOf([{}]);
-    expect(board.inStock(null)).toBe(board.inStock(null));
-  });
-
   it('that grows old gets a note and is later hidden; the others stay [catalog-grows-old]', async () => {
     const { board, clock, catalogs } = boardOf([
       { provider: 'provider-a' },

@@ -1,97 +1,121 @@
-import type { Clock } from '../../ports/clock.ts';
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import type { OfferGroup } from '../contract/offer.ts';
 import { type InstanceType, toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import type { CatalogOffer, Providers } from '../providers/provider.ts';
-import { groupOffers, type OfferRow, type ProviderOffers } from './group-offers.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
 import { Popularity, type Ranks } from './popularity.ts';
-import { toOfferType } from './to-offer.ts';
+import { isInStock, toOffer, toOfferType } from './to-offer.ts';
 
-/** The rows of the offers page. They are rebuilt when a catalog has changed, not for each request. */
+/** A row of the offers page, without the parts that depend on the caller and the time. */
+export type OfferRow = Omit<OfferGroup, 'popularity'>;
+
+/** Catalog intervals without an answer after which offers carry a note, and after which they are hidden. */
+const STALE_AFTER = 3;
+const HIDDEN_AFTER = 20;
+
+/** The rows of the offers page, from the catalogs of the providers. */
 export class OfferBoard {
-  readonly #providers: Providers;
-  readonly #clock: Clock;
-  readonly #catalogMs: number;
+  readonly #deps: Pick<Deps, 'providers' | 'clock' | 'options'>;
   readonly #popularity: Popularity;
-  #providerOffers: readonly ProviderOffers[] = [];
-  readonly #rows = new Map<InstanceType | null, readonly OfferRow[]>();
 
-  constructor({ providers, clock, store, options }: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>) {
-    this.#providers = providers;
-    this.#clock = clock;
-    this.#catalogMs = options.polling.catalogMs;
-    this.#popularity = new Popularity(store.read.deployments, clock);
+  constructor({ store, ...deps }: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>) {
+    this.#deps = deps;
+    this.#popularity = new Popularity(store.read.deployments, deps.clock);
   }
 
   ranks(): Promise<Ranks> {
     return this.#popularity.ranks();
   }
 
-  /** The rows in stock, of one instance type or of all. The result must not be modified. */
-  inStock(instanceType: InstanceType | null): readonly OfferRow[] {
-    const providerOffers = this.#visibleOffers(this.#providers.ids());
-    if (!areSame(this.#providerOffers, providerOffers)) {
-      this.#providerOffers = providerOffers;
-      this.#rows.clear();
-    }
-    const kept = this.#rows.get(instanceType);
-    if (kept !== undefined) return kept;
-    const rows = groupOffers(providerOffers, { isSoldOutIncluded: false, isWanted: isOfType(instanceType) });
-    this.#rows.set(instanceType, rows);
-    return rows;
+  /** The rows in stock, of one instance type or of all (M: "Sold-out offers are not returned"). */
+  inStock(instanceType: InstanceType | null): OfferRow[] {
+    const isWanted = (offer: CatalogOffer) => isOfType(offer, instanceType) && isInStock(offer);
+    return this.#rows(this.#deps.providers.ids(), isWanted);
   }
 
   /** All rows of these providers, in stock or not. */
-  all(providerIds: readonly string[], instanceType: InstanceType | null): readonly OfferRow[] {
-    return groupOffers(this.#visibleOffers(providerIds), {
-      isSoldOutIncluded: true,
-      isWanted: isOfType(instanceType),
-    });
+  all(providerIds: readonly string[], instanceType: InstanceType | null): OfferRow[] {
+    return this.#rows(providerIds, (offer) => isOfType(offer, instanceType));
   }
 
-  #visibleOffers(providerIds: readonly string[]): ProviderOffers[] {
-    const now = this.#clock.now();
-    return visibleOffers(this.#providers, providerIds, { now, catalogMs: this.#catalogMs });
+  /**
+   * The offers of providers with a recent catalog, in the order of the configuration, by GPU type. All offers without a
+   * GPU form the CPU row.
+   */
+  #rows(providerIds: readonly string[], isWanted: (offer: CatalogOffer) => boolean): OfferRow[] {
+    const { providers, clock, options } = this.#deps;
+    const groups = new Map<string, ShownOffer[]>();
+    for (const provider of providerIds.flatMap((id) => providers.get(id) ?? [])) {
+      const { profile, catalog } = provider;
+      const { refreshedAt, offers } = catalog;
+      const age = (clock.now() - (refreshedAt ?? Number.NEGATIVE_INFINITY)) / options.polling.catalogMs;
+      if (refreshedAt === null || age > HIDDEN_AFTER) continue;
+      const note = age > STALE_AFTER ? staleNote(refreshedAt) : null;
+      for (const offer of offers.values()) {
+        if (offer.isWithdrawn === true || !isWanted(offer)) continue;
+        const group = groups.get(offer.gpuType) ?? [];
+        groups.set(offer.gpuType, group);
+        group.push({ offer, row: toOffer(offer, profile, note) });
+      }
+    }
+    return [...groups.values()].map(toRow);
   }
 }
 
-function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => boolean {
-  return ({ instanceType: type }) =>
-    instanceType === null || type === instanceType || toOfferType(type) === instanceType;
-}
-
-/** Catalog intervals without an answer after which offers carry a note, and after which they are hidden. */
-const STALE_AFTER = 3;
-const HIDDEN_AFTER = 20;
-
-/** The offers of providers with a recent catalog, in the order of the configuration. */
-function visibleOffers(
-  providers: Providers,
-  providerIds: readonly string[],
-  { now, catalogMs }: { now: number; catalogMs: number },
-): ProviderOffers[] {
-  return providerIds.flatMap((id) => {
-    const provider = providers.get(id);
-    if (provider === undefined) return [];
-    const { profile, catalog } = provider;
-    const { refreshedAt, offers } = catalog;
-    if (refreshedAt === null || now - refreshedAt > HIDDEN_AFTER * catalogMs) return [];
-    return [
-      { profile, offers, note: now - refreshedAt > STALE_AFTER * catalogMs ? staleNote(refreshedAt) : null },
-    ];
-  });
+function isOfType({ instanceType: type }: CatalogOffer, instanceType: InstanceType | null): boolean {
+  return instanceType === null || type === instanceType || toOfferType(type) === instanceType;
 }
 
 function staleNote(refreshedAt: number): string {
   return `The provider has not answered since ${toTimestamp(refreshedAt)}; stock and price may have changed.`;
 }
 
-/** Whether both show the same offers and notes. */
-function areSame(before: readonly ProviderOffers[], after: readonly ProviderOffers[]): boolean {
-  return (
-    before.length === after.length &&
-    before.every((shelf, index) => {
-      const other = after[index];
-      return shelf.profile === other?.profile && shelf.offers === other.offers && shelf.note === other.note;
-    })
+interface ShownOffer {
+  offer: CatalogOffer;
+  row: OfferGroup['offers'][number];
+}
+
+function toRow(group: readonly ShownOffer[]): OfferRow {
+  const sorted = group.toSorted(
+    (a, b) =>
+      a.offer.priceMicroUsdPerHour - b.offer.priceMicroUsdPerHour || compare(a.row.offerId, b.row.offerId),
   );
+  const [first] = sorted;
+  if (first === undefined) throw new Error('a group of offers is empty');
+  const { gpuType, gpuModel, baseGpuType, displayName } = first.offer;
+  const interconnectVariants = distinct(group.map(({ row }) => row.interconnectType)).filter(Boolean);
+  return {
+    gpuType,
+    gpuModel,
+    baseGpuType,
+    displayName,
+    interconnectVariants: interconnectVariants.toSorted(compare),
+    hasMultipleVariants: interconnectVariants.length > 1,
+    ...toStock(group.filter(({ row }) => row.available).map(({ offer }) => offer)),
+    providers: distinct(group.map(({ row }) => row.provider)),
+    offers: sorted.map(({ row }) => row),
+  };
+}
+
+/** M: "computed from in-stock offers only". So are the other figures; without stock they are absent. */
+function toStock(inStock: readonly CatalogOffer[]) {
+  const prices = inStock.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour);
+  const sum = prices.reduce((total, price) => total + price, 0);
+  return {
+    totalAvailable: inStock.reduce((total, { inStockRegions }) => total + inStockRegions.length, 0),
+    ...(prices.length > 0 && {
+      lowestPrice: usdFromMicroUsd(Math.min(...prices)),
+      highestPrice: usdFromMicroUsd(Math.max(...prices)),
+      averagePrice: usdFromMicroUsd(Math.round(sum / prices.length)),
+    }),
+  };
+}
+
+function distinct(values: readonly string[]): string[] {
+  return [...new Set(values)];
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

@@ -2,8 +2,7 @@ import { compareNames } from '../../contract/compare-names.ts';
 import { invalid } from '../contract/errors.ts';
 import type { OfferGroup, OfferPage, OfferQuery, ReservedOfferQuery, SortKey } from '../contract/offer.ts';
 import type { Providers } from '../providers/provider.ts';
-import type { OfferRow } from './group-offers.ts';
-import type { OfferBoard } from './offer-board.ts';
+import type { OfferBoard, OfferRow } from './offer-board.ts';
 import type { Ranks } from './popularity.ts';
 import { withDiscount } from './to-offer.ts';
 

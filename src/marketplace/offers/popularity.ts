@@ -1,5 +1,4 @@
-import type { Clock } from '../../ports/clock.ts';
-import { DAY_MS } from '../../ports/clock.ts';
+import { type Clock, DAY_MS } from '../../ports/clock.ts';
 import type { DeploymentReader } from '../model/store.ts';
 
 /** The period over which deployments are counted. */

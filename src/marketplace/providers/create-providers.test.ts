@@ -110,7 +110,7 @@ describe('a catalog', () => {
     await clock.advance(60_000);
     await refresh();
     expect(feed.refreshedAt).toBe(refreshedAt);
-    expect(feed.offers).toBe(offers);
+    expect(feed.offers).toEqual(offers);
   });
 
   it('is the same map while nothing changes', async () => {

@@ -1,9 +1,11 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { isUsableId } from '../../client/answers.ts';
+import { type Identified, ProviderError } from '../../client/orchestrator-client.ts';
+import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
+import type { Reader } from '../model/store.ts';
 import { isNotFoundTrusted } from '../providers/loss-cap.ts';
 import type { SyncContext } from './context.ts';
-import { removeInstance } from './remove-instance.ts';
 
 const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 5 * 60_000;
@@ -77,4 +79,35 @@ function retry(
   cleanups.set(record.id, { attempts: attempts + 1, alarmedAt: isAlarm ? now : alarmedAt });
   const pause = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
   return Math.round(pause * (0.75 + random.next() / 2));
+}
+
+/** Another deployment that has this instance and whose deletion is not proved. Null: there is none. */
+export async function holderOf(
+  { deployments }: Pick<Reader, 'deployments'>,
+  providerId: string,
+  instanceId: string,
+  id: string,
+): Promise<DeploymentRecord | null> {
+  const records = await deployments.byInstance(providerId, instanceId);
+  return records.find((it) => it.id !== id && it.cleanup !== 'done') ?? null;
+}
+
+/** Returns null once the instance is gone, or if it is kept for another deployment. @throws {ProviderError} */
+export async function removeInstance(
+  { store, provider, log, call }: SyncContext,
+  record: DeploymentRecord,
+  { id, region = record.region }: Identified<Instance>,
+): Promise<Pick<Instance, 'status'> | null> {
+  if (!isUsableId(id))
+    throw new ProviderError(
+      'invalid',
+      'its id cannot be used; find it at the provider by its name, and delete it there',
+    );
+  const holder = await holderOf(store.read, provider.id, id, record.id);
+  if (holder === null) return provider.client.deleteInstance(id, region, call);
+  log.error(
+    { ...logNames(record), provider: provider.id, instance: id, holder: holder.id },
+    'not deleting an instance that belongs to another deployment: ask the provider why both have its id',
+  );
+  return null;
 }

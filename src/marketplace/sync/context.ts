@@ -3,22 +3,22 @@ import type { Endpoint } from '../deployments/endpoint.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
 
 /** The row was correct at `at`, if it still has this revision. */
 type Confirmation = { id: string; revision: number; at: number };
 
+/** Maximum confirmations in one transaction. */
+const WRITTEN_AT_ONCE = 200;
+
 /** Collects the times of confirmation from polls and writes them in batches. */
 export class Observations {
   readonly #store: Store;
-  readonly #answers: LastAnswers;
   readonly #pending = new Map<string, Confirmation>();
 
-  constructor(store: Store, answers: LastAnswers) {
+  constructor(store: Store) {
     this.#store = store;
-    this.#answers = answers;
   }
 
   add(confirmation: Confirmation): void {
@@ -31,12 +31,10 @@ export class Observations {
    */
   async flush(id?: string): Promise<void> {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();
-    const { confirmationsAtOnce } = this.#store;
-    for (let start = 0; start < waiting.length; start += confirmationsAtOnce) {
-      const batch = waiting.slice(start, start + confirmationsAtOnce);
-      const outdated = await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
+    for (let start = 0; start < waiting.length; start += WRITTEN_AT_ONCE) {
+      const batch = waiting.slice(start, start + WRITTEN_AT_ONCE);
+      await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
       for (const one of batch) if (this.#pending.get(one.id) === one) this.#pending.delete(one.id);
-      for (const changed of outdated) this.#answers.rowChanged(changed);
     }
   }
 }
@@ -63,7 +61,6 @@ export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;
-  answers: LastAnswers;
   /** Whether this process may still call the provider. */
   isLeaseHeld: () => boolean;
   /** The timeout of every call. */

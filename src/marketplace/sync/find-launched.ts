@@ -2,9 +2,9 @@ import { type Identified, orProviderError, ProviderError } from '../../client/or
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
+import { removeInstance } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { adopt, failOverdue, isOverdue } from './launch.ts';
-import { removeInstance } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const FIRST_SEARCHES_MS = 2_000;
@@ -42,8 +42,7 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
     );
     return 0;
   }
-  await countSearch(context, record);
-  return Math.min(LAST_SEARCHES_MS, FIRST_SEARCHES_MS * 2 ** Math.min(record.launch.looks, 5));
+  return Math.min(LAST_SEARCHES_MS, Math.max(FIRST_SEARCHES_MS, waitedMs));
 }
 
 function byAge(a: Identified<Instance>, b: Identified<Instance>): number {
@@ -68,12 +67,4 @@ async function remove(
   );
   const answer = await orProviderError(removeInstance(context, record, instance));
   if (answer instanceof ProviderError) health.failed(record, answer);
-}
-
-async function countSearch({ store }: SyncContext, { id }: DeploymentRecord): Promise<void> {
-  await store.transact(async (tx) => {
-    const record = await tx.deployments.byId(id);
-    if (record?.launch.state !== 'sent') return;
-    await tx.deployments.update({ ...record, launch: { ...record.launch, looks: record.launch.looks + 1 } });
-  });
 }

@@ -11,9 +11,9 @@ import {
   mayBeInStock,
   shortageOf,
 } from '../providers/capabilities.ts';
+import { holderOf } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { unproved } from './prove-ssh.ts';
-import { holderOf } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;
@@ -76,7 +76,7 @@ async function markSent(
     const record = await tx.deployments.byId(id);
     if (record?.status !== 'deploying' || record.launch.state !== 'wanted' || record.launch.request === null)
       return null;
-    const sent = { ...record.launch, state: 'sent', sentAt: clock.now(), looks: 0 } as const;
+    const sent = { ...record.launch, state: 'sent', sentAt: clock.now() } as const;
     await tx.deployments.update({ ...record, launch: sent });
     return record.launch.request;
   });

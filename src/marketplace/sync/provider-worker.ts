@@ -1,17 +1,14 @@
 import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { RANGES, RangeLeases, rangeOf } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
-import type { Asked } from '../model/sender.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { CatalogReading } from './catalog-reading.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
-import { LastAnswers } from './last-answers.ts';
 import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
-import { sendAsked, sendIntent, takeBackAttempt } from './send-intent.ts';
+import { sendIntent } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
@@ -37,6 +34,9 @@ const CHORES_RANGE = 0;
 
 type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep' | 'usage';
 
+/** The pause between two reads of the catalog varies by up to a quarter. */
+const CATALOG_JITTER = 0.25;
+
 /**
  * Syncs a provider's deployments and volumes in the ranges that this process holds. The holder of the first range also
  * reads the provider's catalog and the use of its volumes, and deletes orphans.
@@ -53,13 +53,12 @@ export class ProviderWorker {
   readonly #deployments: Schedule;
   /** A separate schedule, so that requests do not wait for polls that hang. */
   readonly #intents: Schedule;
-  /** Set while a request hands over its committed first attempt. */
-  #asked: Asked | null = null;
   readonly #volumes: Schedule;
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
   readonly #sweep = new Sweep();
-  readonly #catalog: CatalogReading;
+  readonly #stopping = Promise.withResolvers<void>();
+  #catalogReading: Promise<void> | undefined;
 
   constructor(deps: SyncDeps, provider: Provider, holder: string) {
     const { clock, options } = deps;
@@ -67,7 +66,6 @@ export class ProviderWorker {
     this.#provider = provider;
     this.#health = new ProviderHealth(deps, provider.id);
     this.#sshAlarm = new SshAlarm(deps, provider.id);
-    this.#catalog = new CatalogReading(deps);
     this.#failures = new StepFailures(deps, provider.id);
     const scheduleOf = (
       name: string,
@@ -124,28 +122,7 @@ export class ProviderWorker {
     else if (!this.#leases.isHeld(rangeOf(signal.subjectId))) return;
     else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
     else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
-    else this.#syncRow(signal.subjectId);
-  }
-
-  leaseFor(id: string): LeaseRecord | null {
-    return this.#contexts.has(rangeOf(id)) && this.#intents.isFree(id)
-      ? this.#leases.leaseOf(rangeOf(id))
-      : null;
-  }
-
-  /** Sends the attempt now, or takes it back. A queued intent has no attempt, and is read again before it is sent. */
-  send(asked: Asked): void {
-    this.#asked = asked;
-    this.#intents.put(asked.id, 0);
-    const isBegun = this.#asked === null;
-    this.#asked = null;
-    if (isBegun) return;
-    const takeBack = async (context: SyncContext): Promise<null> => {
-      await takeBackAttempt(context, asked);
-      this.#intents.put(asked.id, 0);
-      return null;
-    };
-    void this.#guard('intent', rangeOf(asked.id), takeBack, asked.id);
+    else this.#deployments.put(signal.subjectId, 0);
   }
 
   /** Reads the provider's catalog now, if this process is responsible for it. */
@@ -161,7 +138,7 @@ export class ProviderWorker {
 
   /** Waits for running steps, then releases the leases. */
   async stop(): Promise<void> {
-    this.#catalog.stop();
+    this.#stopping.resolve();
     await this.#leases.stop();
     await Promise.all([...this.#schedules, this.#chores].map((schedule) => schedule.stop()));
     await Promise.all([...this.#contexts.values()].map((context) => this.#flushLast(context)));
@@ -190,15 +167,13 @@ export class ProviderWorker {
 
   #contextOf(range: number, lease: LeaseRecord): SyncContext {
     const store = fencedStore(this.#deps.store, lease);
-    const answers = new LastAnswers(this.#deps);
     return {
       ...this.#deps,
       store,
       unfenced: this.#deps.store,
       provider: this.#provider,
       health: this.#health,
-      observations: new Observations(store, answers),
-      answers,
+      observations: new Observations(store),
       isLeaseHeld: () => this.#leases.isHeld(range),
       call: { timeoutMs: this.#deps.options.polling.callTimeoutMs },
       cleanups: new Map(),
@@ -241,10 +216,7 @@ export class ProviderWorker {
 
   /** Sends the intent, then schedules a poll: at once if the provider did not answer. */
   async #send(context: SyncContext, id: string): Promise<null> {
-    const asked = this.#asked?.id === id ? this.#asked : null;
-    if (asked !== null) this.#asked = null;
-    const isAnswered = await (asked === null ? sendIntent(context, id) : sendAsked(context, asked));
-    this.#deployments.put(id, isAnswered ? AWAITED_MS : 0);
+    this.#deployments.put(id, (await sendIntent(context, id)) ? AWAITED_MS : 0);
     return null;
   }
 
@@ -257,17 +229,11 @@ export class ProviderWorker {
   async #do(chore: Chore): Promise<number | null> {
     switch (chore) {
       case 'catalog':
-        return this.#guard(chore, CHORES_RANGE, (context) => this.#catalog.run(context));
+        return this.#guard(chore, CHORES_RANGE, (context) => this.#readCatalog(context));
       case 'sweep':
-        return this.#guard(chore, CHORES_RANGE, async (context) => {
-          await this.#sweep.run(context);
-          return context.options.polling.sweepMs;
-        });
+        return this.#guard(chore, CHORES_RANGE, (context) => this.#sweep.run(context));
       case 'usage':
-        return this.#guard(chore, CHORES_RANGE, async (context) => {
-          await readVolumeUsage(context);
-          return USAGE_MS;
-        });
+        return this.#guard(chore, CHORES_RANGE, readVolumeUsage);
       case 'reread':
       case 'news':
         return this.#read(chore);
@@ -281,20 +247,31 @@ export class ProviderWorker {
     }
   }
 
-  /** The last digits of the ids in this process's ranges; undefined: it holds all ranges. */
-  get #digits(): string | undefined {
-    if (this.#contexts.size === RANGES) return undefined;
-    return [...this.#contexts.keys()].map((range) => range.toString(RANGES)).join('');
+  /** Concurrent callers share one read. */
+  async #readCatalog({
+    store,
+    provider,
+    call,
+    refreshCatalog,
+    options,
+    random,
+  }: SyncContext): Promise<number> {
+    this.#catalogReading ??= refreshCatalog(provider.id, store, call).finally(() => {
+      this.#catalogReading = undefined;
+    });
+    // A provider that hangs must not delay the stop. A later result is not written, because the lease is released.
+    await Promise.race([this.#catalogReading, this.#stopping.promise]);
+    return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
   }
 
-  /** Reads the rows of all ranges of this process at once. Skips rows of other ranges, and of ranges lost meanwhile. */
+  /** Reads the rows of all ranges at once, and skips those of ranges that other processes hold. */
   async #read(chore: 'reread' | 'news'): Promise<number | null> {
     const [anyRange] = this.#contexts.keys();
     if (anyRange === undefined) return null;
     return this.#guard(chore, anyRange, async ({ store: { read }, provider }) => {
       const { deployments, volumes } = read;
       if (chore === 'reread') {
-        this.#take(await deployments.toSync(provider.id, this.#digits));
+        this.#take(await deployments.toSync(provider.id));
         this.#takeVolumes(await volumes.toSync(provider.id));
         return REREAD_MS;
       }
@@ -311,17 +288,11 @@ export class ProviderWorker {
       const context = this.#contexts.get(rangeOf(id));
       if (context === undefined) continue;
       if (isAsked) this.#intents.put(id, 0);
-      if (stoppedAt !== null && !context.cleanups.has(id)) this.#syncRow(id);
+      if (stoppedAt !== null && !context.cleanups.has(id)) this.#deployments.put(id, 0);
       // The first polls of deployments taken over from an earlier process are spread.
       else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? Math.round(firstMs * random.next()) : 0);
     }
-  }
-
-  /** Syncs the deployment from its row, which may have changed. */
-  #syncRow(id: string): void {
-    this.#contexts.get(rangeOf(id))?.answers.rowChanged(id);
-    this.#deployments.put(id, 0);
   }
 
   /** Spreads the first syncs. Changing volumes are due at once: {@link #takeChangingVolumes}. */

@@ -1,11 +1,9 @@
-import type { LeaseRecord } from '../../work/lease.ts';
-import type { Asked, Sender } from '../model/sender.ts';
 import type { SyncDeps } from './context.ts';
 import type { ProviderWideProblem } from './provider-health.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
 /** A worker per provider, so that one that hangs delays no other. Several processes share a provider by ranges. */
-export class ProviderWorkers implements Sender {
+export class ProviderWorkers {
   readonly #store: SyncDeps['store'];
   readonly #workers: ReadonlyMap<string, ProviderWorker>;
   #unsubscribe = (): void => undefined;
@@ -27,14 +25,6 @@ export class ProviderWorkers implements Sender {
       if (signal !== undefined) this.#workers.get(signal.providerId)?.wake(signal);
       else for (const worker of this.#workers.values()) worker.wake();
     });
-  }
-
-  leaseFor({ providerId, id }: Parameters<Sender['leaseFor']>[0]): LeaseRecord | null {
-    return this.#workers.get(providerId)?.leaseFor(id) ?? null;
-  }
-
-  send(asked: Asked): void {
-    this.#workers.get(asked.providerId)?.send(asked);
   }
 
   /** Reads the catalogs for which this process is responsible. */

@@ -98,3 +98,12 @@ it('resets its timer only for a task due before all others', async () => {
   expect(ran).toHaveLength(101);
   expect(timers).toBe(101);
 });
+
+it('runs tasks in the order of their times, and postpones only those that wait', async () => {
+  const schedule = newSchedule(1);
+  const times = { a: 5, b: 3, c: 9, d: 1, e: 7 };
+  for (const [key, at] of Object.entries(times)) schedule.put(key, at);
+  schedule.postpone(['b', 'x'], 5);
+  await clock.advance(20);
+  expect(ran).toEqual(['d at 1', 'a at 5', 'e at 7', 'b at 8', 'c at 9']);
+});

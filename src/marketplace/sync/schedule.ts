@@ -1,12 +1,14 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
-import { DueKeys } from './due-keys.ts';
+import { type Due, DueQueue } from '../../work/due-queue.ts';
 
 /** Runs a function for each key when it is due, with limited concurrency and never concurrently for one key. */
 export class Schedule {
   readonly #clock: Clock;
   readonly #concurrency: () => number;
   readonly #run: (key: string) => Promise<number | null>;
-  readonly #due = new DueKeys();
+  readonly #queue = new DueQueue<string>();
+  /** The entry of each key in the queue. */
+  readonly #due = new Map<string, Due<string>>();
   /** Keys that were put while they ran, with their next due time. */
   readonly #again = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
@@ -28,11 +30,6 @@ export class Schedule {
     return this.#due.has(key) || this.#running.has(key);
   }
 
-  /** Whether the key would run at once if it were put now. */
-  isFree(key: string): boolean {
-    return !this.#isStopped && !this.has(key) && this.#running.size < this.#concurrency();
-  }
-
   /** Makes the key due after `afterMs` or earlier. */
   put(key: string, afterMs: number): void {
     if (this.#isStopped) return;
@@ -40,67 +37,72 @@ export class Schedule {
     // The key becomes due once its current run has ended.
     if (this.#running.has(key)) this.#again.set(key, Math.min(at, this.#again.get(key) ?? at));
     else {
-      this.#due.put(key, at);
+      this.#advance(key, at);
       if (at < this.#wakesAt) this.#pump();
     }
   }
 
   /** Delays the keys that are scheduled. */
   postpone(keys: Iterable<string>, byMs: number): void {
-    for (const key of keys) this.#due.postpone(key, byMs);
+    for (const key of keys) {
+      const at = this.#due.get(key)?.at;
+      if (at !== undefined) this.#set(key, at + byMs);
+    }
     if (!this.#isStopped) this.#pump();
   }
 
   /** Removes the matching keys. Settles once their current runs have ended. */
   async drop(isDropped: (key: string) => boolean): Promise<void> {
-    this.#due.drop(isDropped);
+    for (const [key, entry] of this.#due)
+      if (isDropped(key)) {
+        this.#queue.cancel(entry);
+        this.#due.delete(key);
+      }
     for (const key of this.#again.keys()) if (isDropped(key)) this.#again.delete(key);
     await Promise.all([...this.#running].filter(([key]) => isDropped(key)).map(([, run]) => run));
-  }
-
-  /** Removes all keys. Current runs continue. */
-  clear(): void {
-    this.#due.clear();
-    this.#again.clear();
-    this.#sleep();
   }
 
   /** Starts nothing more and waits for the current runs. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.clear();
-    await Promise.all(this.#running.values());
+    this.#sleepUntil(Number.POSITIVE_INFINITY);
+    await this.drop(() => true);
   }
 
   /** Starts due keys up to the limit. At the limit, the end of a run calls it again. */
   #pump(): void {
     const now = this.#clock.now();
-    let nextAt = this.#due.nextAt();
-    while (nextAt !== null && this.#running.size < this.#concurrency()) {
-      if (nextAt > now) {
-        this.#sleepUntil(nextAt, now);
-        return;
-      }
-      const key = this.#due.take();
-      if (key !== undefined) this.#begin(key);
-      nextAt = this.#due.nextAt();
+    let nextAt = this.#queue.nextAt() ?? Number.POSITIVE_INFINITY;
+    while (nextAt <= now && this.#running.size < this.#concurrency()) {
+      const key = this.#queue.takeUntil(now)?.item ?? '';
+      this.#due.delete(key);
+      this.#begin(key);
+      nextAt = this.#queue.nextAt() ?? Number.POSITIVE_INFINITY;
     }
-    this.#sleep();
+    this.#sleepUntil(this.#running.size < this.#concurrency() ? nextAt : Number.POSITIVE_INFINITY);
   }
 
-  #sleepUntil(at: number, now: number): void {
+  /** Makes the key due at `at` or earlier. */
+  #advance(key: string, at: number): void {
+    const known = this.#due.get(key);
+    if (known === undefined || known.at > at) this.#set(key, at);
+  }
+
+  #set(key: string, at: number): void {
+    const known = this.#due.get(key);
+    if (known !== undefined) this.#queue.cancel(known);
+    this.#due.set(key, this.#queue.push(at, key));
+  }
+
+  #sleepUntil(at: number): void {
     if (at === this.#wakesAt) return;
     this.#timer?.cancel();
     this.#wakesAt = at;
-    this.#timer = this.#clock.setTimer(at - now, () => {
+    if (at === Number.POSITIVE_INFINITY) return;
+    this.#timer = this.#clock.setTimer(at - this.#clock.now(), () => {
       this.#wakesAt = Number.POSITIVE_INFINITY;
       this.#pump();
     });
-  }
-
-  #sleep(): void {
-    this.#timer?.cancel();
-    this.#wakesAt = Number.POSITIVE_INFINITY;
   }
 
   #begin(key: string): void {
@@ -109,8 +111,8 @@ export class Schedule {
       if (this.#isStopped) return;
       const again = this.#again.get(key);
       this.#again.delete(key);
-      if (again !== undefined) this.#due.put(key, again);
-      if (afterMs !== null) this.#due.put(key, this.#clock.now() + afterMs);
+      if (again !== undefined) this.#advance(key, again);
+      if (afterMs !== null) this.#advance(key, this.#clock.now() + afterMs);
       this.#pump();
     });
     this.#running.set(key, run);

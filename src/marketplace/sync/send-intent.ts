@@ -3,12 +3,11 @@ import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { ApiError } from '../contract/errors.ts';
 import { applyObservation } from '../deployments/apply-observation.ts';
-import { toCall } from '../deployments/intents.ts';
+import { type Asked, toCall } from '../deployments/intents.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isExpired, isLastAttempt, isUnsent, toRefusal, withAttempt } from '../model/intent.ts';
-import type { Asked } from '../model/sender.ts';
 import { shortageOf } from '../providers/capabilities.ts';
-import { notReached, refusedError } from '../providers/intent-errors.ts';
+import { notReached, refusedError } from '../providers/intended-call.ts';
 import type { SyncContext } from './context.ts';
 
 /** A deployment whose intent is being sent, as it was committed. */
@@ -21,35 +20,8 @@ type Sent = Asked & { providerInstanceId: string };
  */
 export async function sendIntent(context: SyncContext, id: string): Promise<boolean> {
   const sent = await beginAttempt(context, id);
-  return sent !== null && sendAttempt(context, sent);
-}
-
-/** Sends the first attempt, which the request has committed together with the intent. */
-export async function sendAsked(context: SyncContext, asked: Asked): Promise<boolean> {
-  const { providerInstanceId } = asked;
-  const { until } = asked.action;
-  if (providerInstanceId !== null && (until === null || context.clock.now() < until))
-    return sendAttempt(context, { ...asked, providerInstanceId });
-  await onLastAttempt(context, asked, (record, action) => ({
-    ...record,
-    action: null,
-    refusal: toRefusal(action, notReached(toCall(asked))),
-  }));
-  return false;
-}
-
-/** Takes the first attempt back, because it is not sent now. The intent is then unsent again. */
-export function takeBackAttempt(context: SyncContext, asked: Asked): Promise<void> {
-  return onLastAttempt(context, asked, (record, action) => ({
-    ...record,
-    action: { ...action, attempt: 0, sentAt: null },
-  }));
-}
-
-async function sendAttempt(context: SyncContext, sent: Sent): Promise<boolean> {
-  context.answers.rowChanged(sent.id);
   // Another process may hold the lease, and may already have seen the attempt.
-  if (!context.isLeaseHeld()) return false;
+  if (sent === null || !context.isLeaseHeld()) return false;
   const begunAt = context.clock.now();
   const answer = await orProviderError(call(context, sent));
   if (answer instanceof ProviderError) {
@@ -171,10 +143,5 @@ function refusalOf(sent: Sent, error: ProviderError): ApiError {
       'OUT_OF_STOCK',
       `${providerId} has no machine of this type free now; the instance and its data are intact. Try again later.`,
     );
-  if (error.problem === 'conflict' && error.code === 'operation_in_progress')
-    return new ApiError(
-      'CHANGE_IN_PROGRESS',
-      `${providerId} is still busy with another change of this instance; wait a few minutes and try again.`,
-    );
-  return refusedError(toCall(sent), error.problem === 'unreachable' ? 'was not reached for' : 'refused');
+  return refusedError(toCall(sent), error);
 }

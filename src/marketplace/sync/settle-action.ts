@@ -1,7 +1,7 @@
 import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { FailureReason } from '../contract/deployment.ts';
+import { mayBeOver } from '../deployments/lifecycle.ts';
 import type { Observation } from '../deployments/observe.ts';
-import { mayBeOver } from '../deployments/restart.ts';
 import { transition } from '../deployments/transition.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isAwaited, isUnsent } from '../model/intent.ts';

@@ -34,7 +34,7 @@ it('gives an instance to one of two deployments that adopt it at the same moment
   const { plain, clock } = servers[0] as Market;
   for (let round = 0; round < ROUNDS; round++) {
     const instance = plain.create({ configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: [publicKey] });
-    const launch = { state: 'sent', request: null, sentAt: clock.now(), looks: 0 } as const;
+    const launch = { state: 'sent', request: null, sentAt: clock.now() } as const;
     const ids = [`dep-${round}-a`, `dep-${round}-b`];
     await stores[0]?.transact(async (tx) => {
       for (const id of ids)

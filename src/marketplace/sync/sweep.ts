@@ -4,8 +4,8 @@ import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
+import { holderOf, removeInstance } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
-import { holderOf, removeInstance } from './remove-instance.ts';
 
 /**
  * Deletes instances of this installation that are in two consecutive lists and that no active deployment has. An
@@ -15,11 +15,17 @@ export class Sweep {
   #seen: ReadonlySet<string> = new Set();
   readonly #logged = new Set<string>();
 
-  async run(context: SyncContext): Promise<void> {
+  /** Returns the pause until the next sweep. */
+  async run(context: SyncContext): Promise<number> {
     const { provider, health, call } = context;
     const listed = await orProviderError(provider.client.listInstances(call));
-    if (listed instanceof ProviderError) return health.failed('list', listed);
-    health.answered('list');
+    if (listed instanceof ProviderError) health.failed('list', listed);
+    else await this.#deleteOrphans(context, listed);
+    return context.options.polling.sweepMs;
+  }
+
+  async #deleteOrphans(context: SyncContext, listed: readonly Identified<Instance>[]): Promise<void> {
+    context.health.answered('list');
     const before = this.#seen;
     const orphans = new Map<Identified<Instance>, DeploymentRecord>();
     for (const instance of listed) {

@@ -114,7 +114,7 @@ export async function accept(
         region: 'eu-one',
         createdAt: clock.now(),
         providerName,
-        launch: { state: 'wanted', request, sentAt: null, looks: 0 },
+        launch: { state: 'wanted', request, sentAt: null },
         ...fields,
       }),
     );

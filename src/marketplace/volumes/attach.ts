@@ -13,7 +13,6 @@ import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
-import { awaitVolume } from './await-intent.ts';
 import {
   type AskedVolume,
   assertIdle,
@@ -23,8 +22,9 @@ import {
   writeVolumeIntent,
 } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
+import { showVolume, snapshotToVolume } from './read.ts';
+import { awaitVolume } from './settle.ts';
 import type { VolumeSnapshot } from './snapshot.ts';
-import { showVolume, snapshotToVolume } from './to-volume.ts';
 
 type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 

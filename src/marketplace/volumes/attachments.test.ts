@@ -3,7 +3,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { releaseVolumes } from './release.ts';
+import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 

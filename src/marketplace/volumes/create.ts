@@ -15,7 +15,7 @@ import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { beginVolumeAction } from './intents.ts';
 import { assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
-import { showVolume } from './to-volume.ts';
+import { showVolume } from './read.ts';
 
 type CreateVolumeDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 

@@ -8,7 +8,7 @@ import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { planLaunchVolumes } from './launch.ts';
 import { readVolume } from './read.ts';
-import { releaseVolumes } from './release.ts';
+import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 

@@ -4,7 +4,7 @@ import { newIntent } from '../model/intent.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { releaseVolumes, writeAttachment } from './release.ts';
+import { releaseVolumes, writeAttachment } from './settle.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { writeVolume } from './snapshot.ts';
 import { updateVolume } from './update.ts';

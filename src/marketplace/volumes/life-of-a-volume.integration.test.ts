@@ -10,7 +10,7 @@ import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { listVolumeRegions, readVolumePricing } from './locations.ts';
 import { listVolumes, readVolume } from './read.ts';
-import { releaseVolumes } from './release.ts';
+import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, makeVolume, openWorld, stranger, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 

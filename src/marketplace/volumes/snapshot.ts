@@ -44,18 +44,15 @@ export async function lockSnapshot(
     : { record, attachments: locked };
 }
 
-/**
- * Runs a transaction that locks the volume and its deployments, after the rows that `first` locks. `known` is the last
- * read; it saves another one.
- */
+/** Runs a transaction that locks the volume and its deployments, after the rows that `first` locks. */
 export async function transactOnVolume<T>(
   store: Store,
   id: string,
   body: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<T>,
-  { first, known }: { first?: (tx: Transaction) => Promise<void>; known?: VolumeSnapshot } = {},
+  first?: (tx: Transaction) => Promise<void>,
 ): Promise<T> {
-  for (let last = known; ; last = undefined) {
-    const snapshot = last ?? (await readVolumeSnapshot(store.read, id));
+  for (;;) {
+    const snapshot = await readVolumeSnapshot(store.read, id);
     if (snapshot === null) throw new Error(`the volume ${id} no longer exists`);
     const result = await store.transact(async (tx) => {
       await first?.(tx);

@@ -8,12 +8,12 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { awaitVolume } from './await-intent.ts';
 import { type AskedVolume, assertIdle, writeVolumeIntent } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
+import { showVolume, snapshotToVolume } from './read.ts';
+import { awaitVolume } from './settle.ts';
 import { writeVolume } from './snapshot.ts';
-import { showVolume, snapshotToVolume } from './to-volume.ts';
 
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 

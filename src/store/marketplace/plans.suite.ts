@@ -77,7 +77,6 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   'the deployments of a user': ({ deployments }) => deployments.list({ userId, page }),
   'what a team pays for': ({ deployments }) => deployments.activeByPrice(teamId),
   'what a provider has to sync': ({ deployments }) => deployments.toSync(providerId),
-  'what one of several servers has to sync': ({ deployments }) => deployments.toSync(providerId, '07f'),
   'new rows to sync': ({ deployments }) => deployments.newToSync(providerId),
   'when a machine was proved last': ({ deployments }) => deployments.lastProvedAt(providerId),
   'the deployments for the metrics': async ({ deployments }) => {

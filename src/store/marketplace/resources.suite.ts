@@ -41,11 +41,10 @@ export function describeResources(storeOf: () => Store): void {
           state: 'sent',
           request: { configuration_id: 'c', region: 'r', ssh_keys: ['k'] },
           sentAt: now,
-          looks: 2,
         },
         action: intent('pause', { until: now + 1, answer: 500 }),
         refusal: { id: 7, code: 'PROVIDER_REFUSED', message: 'no', details: { a: 1 } },
-        suspicion: { status: 'GONE', since: now, polls: 1, isListed: false },
+        suspicion: { status: 'GONE', since: now, polls: 1 },
         rateMicroUsd: 3_000_000_000,
         orderedProviderRateMicroUsd: 2_500_000_000,
       });
@@ -100,10 +99,6 @@ export function describeResources(storeOf: () => Store): void {
       expect(await store.read.deployments.countToSync()).toEqual([
         { providerId, count: 3 },
         { providerId: 'provider-b', count: 1 },
-      ]);
-      const endsIn = async (digits: string) => ids(await store.read.deployments.toSync(providerId, digits));
-      expect([await endsIn('0g'), await endsIn('gt'), await endsIn('0123')]).toEqual([
-        ...[['deploying', 'running'], ['deploying', 'running', 'left'], []],
       ]);
       const setupNew = async () => ids(await store.read.deployments.newToSync(providerId));
       expect(await setupNew()).toEqual(['deploying', 'left']);
@@ -219,7 +214,7 @@ export function describeResources(storeOf: () => Store): void {
         runningDeployment({ id: 'changed', revision: 2 }),
         ...many,
       );
-      const left = await write((tx) =>
+      await write((tx) =>
         tx.deployments.recordObservations([
           { id: 'never', revision: 1, at: now },
           { id: 'later', revision: 1, at: now - 1 },
@@ -227,8 +222,7 @@ export function describeResources(storeOf: () => Store): void {
           ...many.map(({ id }) => ({ id, revision: 1, at: now + 9 })),
         ]),
       );
-      expect(left.toSorted()).toEqual(['changed', 'later']);
-      expect(await write((tx) => tx.deployments.recordObservations([]))).toEqual([]);
+      await write((tx) => tx.deployments.recordObservations([]));
       const seen = async (id: string) => {
         const record = await store.read.deployments.byId(id);
         return [record?.observedAt, record?.revision];

@@ -5,8 +5,7 @@ import {
 } from '../../../src/client/orchestrator-client.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 
-/** A poll is a `getInstance`. */
-export type ProviderMethod = Exclude<keyof OrchestratorClient, 'close' | 'pollInstance'>;
+export type ProviderMethod = Exclude<keyof OrchestratorClient, 'close'>;
 
 export interface ProviderCall {
   method: ProviderMethod;

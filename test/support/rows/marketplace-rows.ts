@@ -156,7 +156,7 @@ export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentR
     orderedProviderRateMicroUsd: null,
     createdAt: now,
     providerName: `bm-test-${id}`,
-    launch: { state: 'wanted', request: null, sentAt: null, looks: 0 },
+    launch: { state: 'wanted', request: null, sentAt: null },
     ...changes,
   };
 }
@@ -172,7 +172,7 @@ export function runningDeployment(changes: Partial<DeploymentRecord> = {}): Depl
     startedAt: now,
     observedAt: now,
     providerInstanceId: `inst-${id}`,
-    launch: { state: 'made', request: null, sentAt: now, looks: 0 },
+    launch: { state: 'made', request: null, sentAt: now },
     ...changes,
   });
 }

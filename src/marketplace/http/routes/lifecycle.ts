@@ -1,9 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { bearer } from '../../../http/api/create-app.ts';
 import { deploymentSchema, rebootStatusSchema, stopQuoteSchema } from '../../contract/deployment.ts';
-import { pauseDeployment, quotePause } from '../../deployments/pause.ts';
-import { readRebootStatus, restartDeployment } from '../../deployments/restart.ts';
-import { resumeDeployment } from '../../deployments/resume.ts';
+import {
+  pauseDeployment,
+  quotePause,
+  readRebootStatus,
+  restartDeployment,
+  resumeDeployment,
+} from '../../deployments/lifecycle.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors, ofTeams } from '../errors.ts';
 

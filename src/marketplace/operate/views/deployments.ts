@@ -160,8 +160,8 @@ function describeAction({ action }: DeploymentRecord): string | null {
 
 function describeSuspicion({ suspicion }: DeploymentRecord): string | null {
   if (suspicion === null) return null;
-  const { status, since, polls, isListed } = suspicion;
-  return `${status} since ${toTime(since)}, in ${polls} polls${isListed ? ' and the list' : ''}`;
+  const { status, since, polls } = suspicion;
+  return `${status} since ${toTime(since)}, in ${polls} polls`;
 }
 
 function describeProof({ sshProof }: DeploymentRecord): string | null {

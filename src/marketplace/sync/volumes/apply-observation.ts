@@ -1,22 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling, startBilling } from '../../ledger/bill.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
 import type { Transaction } from '../../model/store.ts';
-import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
-import { intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { hasTimedOut, intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { sizeLimits } from '../../volumes/limits.ts';
 import { newPrice } from '../../volumes/locations.ts';
-import { writeAttachment } from '../../volumes/release.ts';
+import { writeAttachment } from '../../volumes/settle.ts';
 import {
   type AttachmentSnapshot,
   isAttachedAtProvider,
   isInTransit,
   lockSnapshot,
-  type VolumeChange,
   type VolumeSnapshot,
   writeVolume,
 } from '../../volumes/snapshot.ts';
-import { sizesAfter } from './sizes.ts';
 import type { VolumeContext } from './step.ts';
 
 /** A volume as the provider showed it. */
@@ -51,19 +51,19 @@ export async function applyVolumeObservation(
       isKnown: snapshot.attachments.some(({ deployment }) => deployment.id === before.deployment.id),
       after: attachmentAfter(before, observation),
     }));
-    const unpriced = volumeChange(context, locked, attachments, observation, now);
-    const change = await withPrice(context, tx, locked, unpriced, now);
-    if (Object.keys(change).length === 0) {
-      await tx.volumes.recordObservation(snapshot.record.id, begunAt);
+    const { record } = locked;
+    const observed = volumeAfter(context, record, attachments, observation, now);
+    if (isDeepStrictEqual(observed, record)) {
+      await tx.volumes.recordObservation(record.id, begunAt);
       return null;
     }
-    await writeVolume(tx, locked.record, { ...change, observedAt: begunAt });
+    const isResized = observed.sizeGb !== record.sizeGb;
+    const after = isResized ? await withPrice(context, tx, observed, now) : observed;
+    await writeVolume(tx, record, { ...after, observedAt: begunAt });
     for (const { before, isKnown, after } of attachments)
-      if (after !== before.state || !isKnown)
-        await writeAttachment(tx, locked.record, before.deployment, after);
-    if (change.startedAt !== undefined || change.sizeGb !== undefined)
-      await bill(context, tx, { ...locked.record, ...change }, now);
-    return change.providerSizeGb ?? null;
+      if (after !== before.state || !isKnown) await writeAttachment(tx, record, before.deployment, after);
+    if (isResized || after.startedAt !== record.startedAt) await bill(context, tx, after, now);
+    return after.providerSizeGb === record.providerSizeGb ? null : after.providerSizeGb;
   });
   if (providerSizeGb !== null)
     context.log.warn(
@@ -127,39 +127,33 @@ function attachmentAfter(
   return !isThere && isSaid ? 'gone' : state;
 }
 
-function volumeChange(
+/** The volume as it is shown now, before the price of a new size. */
+function volumeAfter(
   context: VolumeContext,
-  { record }: VolumeSnapshot,
+  record: VolumeRecord,
   attachments: readonly AttachmentChange[],
   { volume: observed, isAccepted }: VolumeObservation,
   now: number,
-): VolumeChange {
-  if (record.status === 'creating' && observed.status === 'CREATING') return {};
+): VolumeRecord {
+  if (record.status === 'creating' && observed.status === 'CREATING') return record;
   const left = attachments.flatMap(({ after }) => (after === 'gone' ? [] : [{ state: after }]));
   const has = (state: AttachmentChange['after']) =>
     attachments.some(({ before, isKnown, after }) => after === state && (!isKnown || before.state !== state));
-  const moved = {
-    ...(has('attached') && { lastAttachedAt: now }),
-    ...(has('gone') && { lastDetachedAt: now }),
-  };
-  const after = (over: Parameters<typeof intentAfter>[1]): VolumeIntent | null => {
-    const action = intentAfter(record, over, left, now);
-    return isAccepted && action !== null && action === record.action
-      ? { ...action, answer: 'accepted' }
-      : action;
-  };
-  if (observed.status === 'ERROR' || record.status === 'error') {
-    const action = after([...ofAttachments, 'resize']);
-    return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };
-  }
-  const status = left.length > 0 ? 'attached' : 'available';
-  const { change, isResizeOver } = sizesAfter(context, record, observed.size_gb, now);
+  const isBroken = observed.status === 'ERROR' || record.status === 'error';
+  const { sizes, isResizeOver } = isBroken
+    ? { sizes: {}, isResizeOver: true }
+    : sizesAfter(context, record, observed.size_gb, now);
+  const over = isResizeOver ? ([...ofAttachments, 'resize'] as const) : ofAttachments;
+  const action = intentAfter(record, over, left, now);
+  const isAnswered = isAccepted && action !== null && action === record.action;
   return {
-    ...moved,
-    ...(status !== record.status && { status }),
-    ...(record.startedAt === null && { startedAt: now }),
-    ...changed(record, after(isResizeOver ? [...ofAttachments, 'resize'] : ofAttachments)),
-    ...change,
+    ...record,
+    ...sizes,
+    status: isBroken ? 'error' : left.length > 0 ? 'attached' : 'available',
+    startedAt: isBroken ? record.startedAt : (record.startedAt ?? now),
+    lastAttachedAt: has('attached') ? now : record.lastAttachedAt,
+    lastDetachedAt: has('gone') ? now : record.lastDetachedAt,
+    action: isAnswered ? { ...action, answer: 'accepted' } : action,
   };
 }
 
@@ -167,19 +161,12 @@ function volumeChange(
 async function withPrice(
   context: VolumeContext,
   tx: Transaction,
-  { record }: VolumeSnapshot,
-  change: VolumeChange,
+  record: VolumeRecord,
   now: number,
-): Promise<VolumeChange> {
-  const { sizeGb } = change;
-  if (sizeGb === undefined) return change;
+): Promise<VolumeRecord> {
   const at = await endBilling(context, tx, 'volume', record.id, now);
-  const rate = hourlyRate(context.volumeProvider.profile, { ...record, sizeGb });
-  return { ...change, ...(await newPrice(tx, record.teamId, rate, at)) };
-}
-
-function changed(record: VolumeRecord, action: VolumeRecord['action']): Pick<VolumeChange, 'action'> {
-  return action === record.action ? {} : { action };
+  const rate = hourlyRate(context.volumeProvider.profile, record);
+  return { ...record, ...(await newPrice(tx, record.teamId, rate, at)) };
 }
 
 async function bill(
@@ -196,4 +183,39 @@ async function bill(
     at,
     price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
   });
+}
+
+/** The size that counts as the provider's. One above its limit is a mistake, unless it was asked for. */
+export function credibleGb(
+  { volumeProvider }: Pick<VolumeContext, 'volumeProvider'>,
+  { region, sizeGb, action }: VolumeRecord,
+  shownGb: number,
+): number {
+  const { maxGb } = sizeLimits(volumeProvider, region);
+  return shownGb <= Math.max(sizeGb, action?.toSizeGb ?? 0, maxGb) ? shownGb : sizeGb;
+}
+
+/**
+ * The sizes of a volume that its provider shows with `observedGb`. Its user sees and pays the size that was last asked
+ * for, as far as the provider shows it. A resize that was given up may still take effect.
+ */
+function sizesAfter(
+  context: Pick<VolumeContext, 'volumeProvider' | 'options'>,
+  record: VolumeRecord,
+  observedGb: number,
+  now: number,
+) {
+  const resize = record.action?.kind === 'resize' ? record.action : null;
+  const shownGb = credibleGb(context, record, observedGb);
+  const askedGb = resize?.toSizeGb ?? record.resizeGivenUpGb ?? 0;
+  const isResized = resize !== null && shownGb >= askedGb;
+  const isOpen = resize !== null && !isResized && !hasTimedOut(resize, now, context.options);
+  const sizeGb = Math.max(record.sizeGb, Math.min(shownGb, askedGb));
+  const sizes = {
+    sizeGb,
+    resizeGivenUpGb: isOpen ? record.resizeGivenUpGb : askedGb > sizeGb ? askedGb : null,
+    providerSizeGb: observedGb === sizeGb ? null : observedGb,
+    name: (isResized && resize.name) || record.name,
+  };
+  return { sizes, isResizeOver: resize !== null && !isOpen };
 }

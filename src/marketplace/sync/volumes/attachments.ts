@@ -5,6 +5,7 @@ import { withAttempt } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent } from '../../model/volume-record.ts';
 import { beginVolumeAction, isExclusive } from '../../volumes/intents.ts';
+import { undoAttach, undoDetach } from '../../volumes/settle.ts';
 import {
   type AttachmentSnapshot,
   isAttachedAtProvider,
@@ -13,7 +14,6 @@ import {
   transactOnVolume,
   type VolumeSnapshot,
 } from '../../volumes/snapshot.ts';
-import { undoAttach, undoDetach } from '../../volumes/undo.ts';
 import { beginAttempt, isDecided, type Sent, type Shown, settleError, type VolumeContext } from './step.ts';
 
 /** The time after which a call without a visible effect is repeated. */

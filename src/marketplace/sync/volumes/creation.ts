@@ -6,8 +6,8 @@ import { isNamedForAnother } from '../../model/names.ts';
 import { type Reader, StoreUnavailable, type Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
+import { endUnmade } from '../../volumes/settle.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
-import { endUnmade } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
 import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext } from './step.ts';
 
@@ -147,9 +147,7 @@ async function recordMade(
     return { known: record, outcome: isWaitedFor ? 'created' : 'too late' };
   };
   // Serialises creates that are answered with the same id, so that the second sees the first.
-  const { known, outcome } = await transactOnVolume(store, id, write, {
-    first: (tx) => tx.losses.lock(providerId),
-  });
+  const { known, outcome } = await transactOnVolume(store, id, write, (tx) => tx.losses.lock(providerId));
   const { providerName: name } = known;
   const fields = {
     ...logNames(known),

@@ -5,9 +5,8 @@ import { isUnsent } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
-import { acceptDeletion, isBeingDeleted } from '../../volumes/accept-deletion.ts';
-import { stillAttached } from '../../volumes/delete.ts';
-import { dropAttachments } from '../../volumes/release.ts';
+import { acceptDeletion, isBeingDeleted, stillAttached } from '../../volumes/delete.ts';
+import { dropAttachments } from '../../volumes/settle.ts';
 import {
   readVolumeSnapshot,
   transactOnVolume,
@@ -159,7 +158,7 @@ async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRec
       await writeDeleted(tx, { record, attachments });
       return null;
     },
-    { first: (tx) => tx.losses.lock(providerId) },
+    (tx) => tx.losses.lock(providerId),
   );
   if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
 }
@@ -183,7 +182,7 @@ async function endShared(
       await writeDeleted(tx, snapshot);
       return { record, holder };
     },
-    { first: (tx) => tx.losses.lock(providerId) },
+    (tx) => tx.losses.lock(providerId),
   );
   if (ended === null) return;
   log.error(

@@ -1,8 +1,10 @@
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { endBilling } from '../../ledger/bill.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import type { Provider } from '../../providers/provider.ts';
-import { isInTransit, type VolumeSnapshot } from '../../volumes/snapshot.ts';
+import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { applyVolumeObservation } from './apply-observation.ts';
 import { getVolume, type Shown, type VolumeContext } from './step.ts';
 
@@ -61,4 +63,33 @@ export async function observe(
 ): Promise<void> {
   const observation = { volume, isAccepted, busy: await findBusy(context, snapshot) };
   await applyVolumeObservation(context, snapshot, observation, begunAt);
+}
+
+/**
+ * Ends the bill of a volume in `error` once the provider answers 404. The volume keeps its status until its user
+ * deletes it.
+ * @throws {ProviderError}
+ */
+export async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
+  const { id, startedAt, deletedAt, providerId } = record;
+  if (startedAt === null || deletedAt !== null || !(await isGone(context, record))) return;
+  await transactOnVolume(context.store, id, async (tx, { record: current }) => {
+    if (current.status !== 'error' || current.deletedAt !== null) return;
+    const endedAt = await endBilling(context, tx, 'volume', id, context.clock.now());
+    await writeVolume(tx, current, { deletedAt: endedAt });
+  });
+  context.log.info(
+    { ...logNames(record), provider: providerId },
+    'the provider no longer has a broken volume: its billing has ended',
+  );
+}
+
+async function isGone(
+  context: VolumeContext,
+  { providerVolumeId, providerId }: VolumeRecord,
+): Promise<boolean> {
+  if (providerVolumeId === null) return true;
+  if ((await getVolume(context, providerVolumeId)) !== null) return false;
+  // A provider that answers 404 for everything does so for existing volumes too.
+  return isNotFoundTrusted(context, providerId);
 }

@@ -5,11 +5,10 @@ import { isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
-import { refusedError } from '../../providers/intent-errors.ts';
+import { refusedError } from '../../providers/intended-call.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { toCall } from '../../volumes/await-intent.ts';
+import { toCall, undoIntent } from '../../volumes/settle.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
-import { undoIntent } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
 
 /** Dependencies of the steps of a volume. */
@@ -42,12 +41,11 @@ export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeInt
 /** Commits an attempt. Returns null if the call must not be made. `prepare` may write more and prevent the call. */
 export async function beginAttempt(
   context: VolumeContext,
-  known: VolumeSnapshot,
+  { record: { id, action: asked } }: VolumeSnapshot,
   prepare: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<boolean> = async () => true,
 ): Promise<Sent | null> {
   const { store, clock } = context;
-  const { id, action: asked } = known.record;
-  const write = async (tx: Transaction, snapshot: VolumeSnapshot): Promise<Sent | null> => {
+  const sent = await transactOnVolume(store, id, async (tx, snapshot): Promise<Sent | null> => {
     const { action } = snapshot.record;
     if (action === null || asked === null || !isLastAttempt(action, asked)) return null;
     if (!(await prepare(tx, snapshot))) return null;
@@ -55,8 +53,7 @@ export async function beginAttempt(
     await writeVolume(tx, snapshot.record, { action: attempted });
     const revision = snapshot.record.revision + 1;
     return { ...snapshot, record: { ...snapshot.record, action: attempted, revision } };
-  };
-  const sent = await transactOnVolume(store, id, write, { known });
+  });
   // Another process may hold the lease, and may already have seen the attempt.
   return sent !== null && context.isLeaseHeld() ? sent : null;
 }
@@ -68,12 +65,11 @@ export async function onLastAttempt(
   change: (tx: Transaction, current: Sent) => Promise<boolean>,
 ): Promise<boolean> {
   const { id, action } = sent.record;
-  const write = async (tx: Transaction, current: VolumeSnapshot): Promise<boolean> => {
+  return transactOnVolume(store, id, async (tx, current) => {
     const { action: now } = current.record;
     if (now === null || !isLastAttempt(now, action)) return false;
     return change(tx, { ...current, record: { ...current.record, action: now } });
-  };
-  return transactOnVolume(store, id, write, { known: sent });
+  });
 }
 
 /** Withdraws an intent in a transaction. Returns false if the intent must continue. */
@@ -142,11 +138,5 @@ export function toApiError({ record }: Sent, error: ProviderError): ApiError {
     return new ApiError('VALIDATION_ERROR', `${providerId} ${shortages[reason]}; nothing changed.`, {
       details: { volumeId, reason },
     });
-  if (error.problem === 'conflict' && error.code === 'operation_in_progress')
-    return new ApiError(
-      'CHANGE_IN_PROGRESS',
-      `${providerId} is still busy with another change; wait a few minutes and try again.`,
-      { details: { volumeId } },
-    );
-  return refusedError(toCall(record), error.problem === 'unreachable' ? 'was not reached for' : 'refused');
+  return refusedError(toCall(record), error);
 }

@@ -1,18 +1,17 @@
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import { isExpired, isUnsent } from '../../model/intent.ts';
 import { logNames } from '../../model/volume-record.ts';
-import { notReached } from '../../providers/intent-errors.ts';
+import { notReached } from '../../providers/intended-call.ts';
 import { toVolumeProvider } from '../../providers/volume-provider.ts';
-import { isBeingDeleted } from '../../volumes/accept-deletion.ts';
-import { toCall } from '../../volumes/await-intent.ts';
+import { isBeingDeleted } from '../../volumes/delete.ts';
+import { toCall } from '../../volumes/settle.ts';
 import { isInTransit, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
+import { credibleGb } from './apply-observation.ts';
 import { findAttachment, sendAttachment, syncAttachments } from './attachments.ts';
 import { syncCreation } from './creation.ts';
 import { proveDeletion, startDeletion } from './deletion.ts';
-import { endBillOfFailed } from './failed.ts';
-import { getKnownVolume, observe } from './observe.ts';
-import { credibleGb } from './sizes.ts';
+import { endBillOfFailed, getKnownVolume, observe } from './observe.ts';
 import { beginAttempt, refuse, type Shown, settleError, type VolumeContext } from './step.ts';
 
 /** Pauses between two syncs of a volume: while a request waits, while it changes, while it is broken, and at rest. */

@@ -57,7 +57,6 @@ export async function openMarketplacePostgresStore(
     onWake: signals.onWake,
     // A larger transaction may change all rows of a page. Their new versions then need other pages and new entries in
     // each index.
-    confirmationsAtOnce: 200,
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),

@@ -12,9 +12,6 @@ import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isAfter } from './pages.ts';
 
-/** Maximum observations in one statement. */
-const OBSERVATIONS_AT_ONCE = 500;
-
 const deploymentById = prepared(({ db, deployments, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(deployments).where(eq(deployments.id, id))),
 );
@@ -34,15 +31,6 @@ const deploymentsByInstance = prepared(
 
 const deploymentsToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
   deploymentsOf(connection, provider, needsSync(connection)),
-);
-
-/** As {@link deploymentsToSync}, for ids that end in one of `digits`. It uses the same index. */
-const deploymentsToSyncOf = prepared(
-  (connection: Connection, { provider, digits }: { provider: string; digits: string }) => {
-    const { id } = connection.deployments;
-    const isMeant = sql`CAST(${digits} AS TEXT) LIKE '%' || substr(${id}, length(${id})) || '%'`;
-    return deploymentsOf(connection, provider, sql`${needsSync(connection)} AND ${isMeant}`);
-  },
 );
 
 const newDeploymentsToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
@@ -123,10 +111,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         )
         .orderBy(desc(deployments.createdAt), desc(deployments.id))
         .limit(limit),
-    toSync: (provider, digits) =>
-      digits === undefined
-        ? deploymentsToSync(connection, { provider })
-        : deploymentsToSyncOf(connection, { provider, digits }),
+    toSync: (provider) => deploymentsToSync(connection, { provider }),
     newToSync: (provider) => newDeploymentsToSync(connection, { provider }),
     lastProvedAt: async (provider) => {
       const provedAt = sql<number | null>`max(CAST(${deployments.sshProof} ->> 'provedAt' AS BIGINT))`;
@@ -278,12 +263,8 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
     },
     recordObservations: async (observations) => {
       // The rows are sorted, so that two transactions that write the same ones cannot deadlock.
-      const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));
-      const left = new Set(sorted.map(({ id }) => id));
-      for (let start = 0; start < sorted.length; start += OBSERVATIONS_AT_ONCE)
-        for (const id of await recordBatch(connection, sorted.slice(start, start + OBSERVATIONS_AT_ONCE)))
-          left.delete(id);
-      return [...left];
+      const sorted = observations.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      if (sorted.length > 0) await recordObservations(connection, sorted);
     },
     setCleanup: async (id, cleanup) =>
       void (await db.update(deployments).set({ cleanup }).where(eq(deployments.id, id))),
@@ -291,21 +272,19 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
 }
 
 /** Both databases name the columns of a VALUES list column1, column2 … */
-async function recordBatch(
+async function recordObservations(
   { db, deployments }: Connection,
   batch: readonly { id: string; revision: number; at: number }[],
-): Promise<string[]> {
+): Promise<void> {
   const rows = batch.map(
     ({ id, revision, at }) => sql`(CAST(${id} AS TEXT), CAST(${revision} AS INTEGER), CAST(${at} AS BIGINT))`,
   );
-  const written = await db
+  await db
     .update(deployments)
     .set({ observedAt: sql`seen.column3` })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS seen`)
     .where(
       sql`${deployments.id} = seen.column1 AND ${deployments.revision} = seen.column2
         AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} <= seen.column3)`,
-    )
-    .returning({ id: deployments.id });
-  return written.map(({ id }) => id);
+    );
 }

@@ -4,7 +4,7 @@ const statuses = {
   deployments: ['deploying', 'running', 'stopped', 'failed', 'terminated', 'terminated-provider'],
   volumes: ['creating', 'available', 'attached', 'deleting', 'deleted', 'error'],
 };
-const launchTypes = { state: ['text'], looks: ['integer'] };
+const launchTypes = { state: ['text'] };
 const actionTypes = { kind: ['text'], since: ['integer'] };
 const proofTypes = { keys: ['array'], attempts: ['integer'] };
 const suspicionTypes = { status: ['text'], since: ['integer'], polls: ['integer'] };

@@ -121,7 +121,7 @@ async function fill(): Promise<void> {
         id: 'dep-2',
         action: intent('pause'),
         refusal: { id: 1, code: 'PROVIDER_REFUSED', message: 'no' },
-        suspicion: { status: 'GONE', since: 1, polls: 1, isListed: false },
+        suspicion: { status: 'GONE', since: 1, polls: 1 },
       }),
     );
     await tx.volumes.insert(
