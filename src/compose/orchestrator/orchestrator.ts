@@ -46,13 +46,15 @@ import { withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
 import { isClockInSync } from '../../work/lease-time.ts';
 import { composeHttp } from './http-deps.ts';
-import { toReconcileOptions } from './options.ts';
+import { type ReconcileChanges, toReconcileOptions } from './options.ts';
 import { composeWork, createPlatformStates, type Drivers, type PlatformStates } from './platforms.ts';
 import { telemetryOf } from './telemetry.ts';
 
 export interface OrchestratorDeps {
   config: Config;
   catalog: Catalog;
+  /** What differs from the default options of the durable work. */
+  reconcile?: ReconcileChanges;
   store: Store;
   /** Drivers by platform name. The first one serves offers that name no platform. */
   drivers: Drivers;
@@ -110,7 +112,7 @@ export interface Orchestrator {
 export async function startOrchestrator(given: OrchestratorDeps): Promise<Orchestrator> {
   const deps = await withDefaults(given);
   const { clock, random, store, alarms, certificates, writes } = deps;
-  const options = toReconcileOptions(deps.config);
+  const options = toReconcileOptions(deps.config, deps.reconcile);
   const platforms = createPlatformStates(deps.drivers, {
     ...deps,
     options,

@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../../../ports/clock.ts';
 import { setImmediate } from '../../../ports/timers.ts';
 import { GUEST_USER, type GuestFacts } from '../guest/guest.ts';
 import { type GuestPlatform, type HostedGuest, openGuest } from '../guest/host.ts';
-import type { Draws, SimulatorConfig } from '../options.ts';
+import type { Draws, SimulatorBehavior } from '../options.ts';
 import { GuestFiles } from './disk-files.ts';
 import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
 import { rootDisk, type SimulatedMachine } from './records.ts';
@@ -16,7 +16,7 @@ interface Parts {
   state: SimulatorState;
   clock: Clock;
   draws: Draws;
-  config: SimulatorConfig;
+  config: Pick<SimulatorBehavior, 'bootMs' | 'stopMs' | 'startMs'>;
   host: string;
   platform: Platform<SimulatedMachine>;
 }
@@ -176,7 +176,7 @@ export class Runtime {
     }
     if (record.cloudInitUntil === null) {
       writeFirstFiles(record.spec, files);
-      const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.boot_ms) / 2;
+      const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.bootMs) / 2;
       this.#update(ref, { cloudInitUntil: (record.bootedAt ?? clock.now()) + settlingMs });
     }
     const { sshPort: port, sshHostKey, sshListens: listens, spec } = record;
@@ -248,9 +248,9 @@ export class Runtime {
       powerOff: () =>
         this.#goDown(ref, {
           power: 'stopping',
-          until: this.#downAt(ref, 'stop', this.#parts.config.stop_ms),
+          until: this.#downAt(ref, 'stop', this.#parts.config.stopMs),
         }),
-      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', this.#parts.config.start_ms) }),
+      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', this.#parts.config.startMs) }),
     };
   }
 
@@ -282,7 +282,7 @@ export class Runtime {
     };
   }
 
-  #downAt(ref: OwnerRef, name: string, range: [number, number]): number {
+  #downAt(ref: OwnerRef, name: string, range: readonly [number, number]): number {
     const { clock, draws } = this.#parts;
     const record = this.#recordOf(ref);
     return clock.now() + draws.durationMs(`${record.spec.ref}/${record.boots}/${name}`, range);

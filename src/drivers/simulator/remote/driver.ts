@@ -3,7 +3,7 @@ import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { NotReached } from '../../../ports/errors.ts';
 import { orFailure, orUnknown } from '../../kit/answers.ts';
-import type { SimulatorConfig } from '../options.ts';
+import type { SimulatorBehavior } from '../options.ts';
 import { manifestOf } from '../platform/rules.ts';
 import { Refused, RemoteClient } from './client.ts';
 import {
@@ -19,7 +19,8 @@ import {
 export interface RemoteSimulatorOptions {
   /** Address of a `berth simulator`, such as `http://127.0.0.1:8090`. */
   address: string;
-  attachVolume: SimulatorConfig['attach_volume'];
+  /** As that simulator behaves; default: as the bundled one. */
+  attachVolume?: SimulatorBehavior['attachVolume'];
   token: string | undefined;
 }
 
@@ -29,7 +30,7 @@ export interface RemoteSimulatorOptions {
  * a read answers unknown and a step rejects: neither proves absence.
  */
 export function connectSimulator(
-  { address, attachVolume, token }: RemoteSimulatorOptions,
+  { address, attachVolume = 'hot', token }: RemoteSimulatorOptions,
   clock: Pick<Clock, 'now'>,
 ): PlatformDriver {
   const client = new RemoteClient(address, token);
@@ -56,7 +57,7 @@ export function connectSimulator(
   }
 
   return {
-    manifest: manifestOf({ attach_volume: attachVolume }, ORDER_VALID_MS),
+    manifest: manifestOf({ attachVolume }, ORDER_VALID_MS),
     get: (ref) => orUnknown(() => ask('get', ref)),
     list: () => orUnknown(() => ask('list')),
     inventory: (avoidHosts = []) => orUnknown(() => ask('inventory', [...avoidHosts])),
