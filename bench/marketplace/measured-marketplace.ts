@@ -33,6 +33,7 @@ export async function withMarketplace<T>(
   return withStoredMarketplace(options, async (stored) => {
     const server = await ServerProcess.start(new URL('./marketplace-server.ts', import.meta.url), [
       stored.file,
+      ...options.intervalS.map(String),
     ]);
     try {
       await catalogRead(server.port);
@@ -45,7 +46,7 @@ export async function withMarketplace<T>(
 
 /** The same without the marketplace's server: the database, and the provider in its own process. */
 async function withStoredMarketplace<T>(
-  { intervalS, createDatabase, ...stored }: Options,
+  { createDatabase, ...stored }: Options,
   body: (marketplace: StoredMarketplace) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
@@ -61,9 +62,7 @@ async function withStoredMarketplace<T>(
       `server: { port: 0 }
 database: ${database}
 providers:
-  - { id: provider-b, base_url: '${providerUrl}', api_key_env: BENCH_KEY, allow_private: true }
-verify_ssh: false
-polling: { interval_s: [${intervalS.join(', ')}] }
+  - { id: provider-b, base_url: '${providerUrl}', api_key_env: BENCH_KEY, allow_private: true, verify_ssh: false }
 team_limits: { deployments: null, volumes: null, volume_gb: null }
 rate_limits: { account_requests: 1000000000, other_requests: 1000000000 }
 log: { level: error }

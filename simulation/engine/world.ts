@@ -10,7 +10,7 @@ import type { Taken } from '../orchestrator/accounts.ts';
 import { OrchestratorWorld } from '../orchestrator/base-world.ts';
 import { Database } from '../orchestrator/replicas/database.ts';
 import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replicas/replica.ts';
-import { configOf } from '../orchestrator/scenario.ts';
+import { settingsOf } from '../orchestrator/scenario.ts';
 import { Clients } from '../orchestrator/workload/clients.ts';
 import type { EngineName } from '../runner/subject.ts';
 import { Backups } from './backups.ts';
@@ -110,10 +110,10 @@ export class EngineWorld extends OrchestratorWorld {
       died: (process) => engine.died(process),
     };
     this.platforms = new Map([['default', access]]);
-    const config = configOf(this.scenario, join(folder, 'none'));
+    const settings = settingsOf(this.scenario, join(folder, 'none'));
     this.replicas = Array.from(
       { length: this.scenario.replicas },
-      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, config),
+      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, settings),
     );
   }
 

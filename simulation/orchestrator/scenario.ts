@@ -1,7 +1,7 @@
 import { loadConfig } from '../../src/config/load.ts';
-import type { Config } from '../../src/config/schema.ts';
 import type { Chance } from '../kernel/chance.ts';
 import { drawHostTraits, drawTraits, type Traits } from './platform/traits.ts';
+import type { Settings } from './replicas/replica.ts';
 import { noTrouble, type StoreTrouble } from './replicas/store.ts';
 
 /** How often each fault is injected, for each command. */
@@ -145,25 +145,26 @@ export function drawScenario(chance: Chance): Scenario {
   };
 }
 
-/** The configuration of the servers. Their catalog comes by another way than a file. */
-export function configOf(scenario: ServerScenario, catalogPath: string): Config {
+/** The settings of the servers. Their catalog comes by another way than a file. */
+export function settingsOf(scenario: ServerScenario, catalogPath: string): Settings {
   const { config } = loadConfig({ flags: {}, env: {} });
-  const { leaseS, watchIntervalS, probeIntervalS, tombstonesKeptS } = scenario;
-  const { heldFailuresS, lostClaimsHeldS, disksKeptS } = scenario;
+  const { tombstonesKeptS, heldFailuresS, disksKeptS } = scenario;
   return {
-    ...config,
-    catalog: catalogPath,
-    rate_limits: { ...config.rate_limits, enabled: false },
-    retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
-    failed_instances: heldFailuresS === null ? {} : { hold_minutes: heldFailuresS / 60 },
-    losses: { hold_claims_minutes: lostClaimsHeldS / 60, keep_disks_hours: disksKeptS / 3_600 },
-    reconcile: {
-      ...config.reconcile,
-      lease_s: leaseS,
-      watch_interval_s: watchIntervalS,
-      ssh_probe_interval_s: probeIntervalS,
+    config: {
+      ...config,
+      catalog: catalogPath,
+      rate_limits: { ...config.rate_limits, enabled: false },
+      retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
+      failed_instances: heldFailuresS === null ? {} : { hold_minutes: heldFailuresS / 60 },
+      losses: { keep_disks_hours: disksKeptS / 3_600 },
       orphans: scenario.orphans,
-      orphan_grace_s: LEAST_GRACE_S,
+    },
+    reconcile: {
+      leaseMs: scenario.leaseS * 1_000,
+      watchIntervalMs: scenario.watchIntervalS * 1_000,
+      probeIntervalMs: scenario.probeIntervalS * 1_000,
+      holdLostClaimsMs: scenario.lostClaimsHeldS * 1_000,
+      orphanGraceMs: LEAST_GRACE_S * 1_000,
     },
   };
 }

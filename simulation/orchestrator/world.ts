@@ -28,7 +28,7 @@ import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
 import { Database } from './replicas/database.ts';
 import { OrchestratorReplica, type PlatformAccess } from './replicas/replica.ts';
-import { configOf, drawScenario, type Scenario, withHosts, withTwoPlatforms } from './scenario.ts';
+import { drawScenario, type Scenario, settingsOf, withHosts, withTwoPlatforms } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
 const SETTLED = new Set(['ONLINE', 'STOPPED']);
@@ -135,10 +135,10 @@ export class World extends OrchestratorWorld {
     this.cordons = new OperatorCordons(this, chance.fork('operator-cordons'));
     this.key = accounts.alpha.key;
     this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
-    const config = configOf(this.scenario, join(folder, 'none'));
+    const settings = settingsOf(this.scenario, join(folder, 'none'));
     this.replicas = Array.from(
       { length: this.scenario.replicas },
-      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, config),
+      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, settings),
     );
   }
 

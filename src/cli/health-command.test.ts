@@ -25,7 +25,7 @@ it.each([
     'TLS',
     alive,
     { BERTH_PORT: true, tls: valid },
-    () => ['serve', '--tls-cert', 'a.pem', '--tls-key', 'b.pem', '--allow-private'],
+    () => ['serve', '--tls-cert', 'a.pem', '--tls-key', 'b.pem'],
     /^The server at https:.* is healthy/,
   ],
   [

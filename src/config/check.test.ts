@@ -97,14 +97,14 @@ describe('check-config', () => {
     ],
     ['an empty section', 'limits:\nlog: {}\n', 'berth.yaml:1:8 limits: expected an object, got null'],
     [
-      'a range upside down',
-      'platform:\n  boot_ms: [9, 1]\n',
-      'berth.yaml:2:12 platform.boot_ms: expected [min, max] with min <= max',
+      'an address without a protocol',
+      'platform:\n  address: https\n',
+      'berth.yaml:2:12 platform.address: expected an address such as http://127.0.0.1:8090',
     ],
     [
       'one of several types',
-      'platform: { seed: {} }\n',
-      'berth.yaml:1:19 platform.seed: expected a number, or a string',
+      'platform: { driver: incus, address: {} }\n',
+      'berth.yaml:1:37 platform.address: expected a string, or a list',
     ],
     [
       'another driver',
@@ -118,13 +118,8 @@ describe('check-config', () => {
     ],
     [
       'an unknown policy',
-      'reconcile:\n  orphans: kill\n',
-      'berth.yaml:2:12 reconcile.orphans: expected one of "log", "stop", "reap"',
-    ],
-    [
-      'a lease of no time',
-      'reconcile:\n  lease_s: 0\n',
-      'berth.yaml:2:12 reconcile.lease_s: expected at least 1',
+      'orphans: kill\n',
+      'berth.yaml:1:10 orphans: expected one of "log", "stop", "reap"',
     ],
     [
       'a TLS file that is not there',

@@ -30,7 +30,7 @@ describe('examples/berth.yaml', () => {
     const lines = readFileSync(file, 'utf8').split('\n');
     const keys = keysOf(z.toJSONSchema(configSchema, { io: 'input' }));
     expect(keys.length).toBeGreaterThan(30);
-    expect(keys).toContain('boot_failure_rate');
+    expect(keys).toContain('isolation');
     const absent = keys.filter((key) => !lines.some((line) => new RegExp(`^[ #]*${key}:`).test(line)));
     expect(absent).toEqual([]);
   });

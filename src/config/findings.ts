@@ -28,7 +28,7 @@ export class ConfigError extends Fatal {
   }
 }
 
-/** Formats a finding as `berth.yaml:12:5 platform.boot_ms: expected …`, on one line even if a key has line breaks. */
+/** Formats a finding as `berth.yaml:12:5 platform.address: expected …`, on one line even if a key has line breaks. */
 export function toLine({ file, line, column, path, message }: Finding): string {
   const place = line === undefined ? file : `${file}:${line}:${column}`;
   const text = path === '' ? `${place}: ${message}` : `${place} ${toSentence({ path, message })}`;

@@ -44,7 +44,7 @@ describe('the configuration', () => {
       database: `sqlite:${resolve('.berth/berth.db')}`,
       catalog: bundledCatalogFile(),
       platform: { driver: 'simulator' },
-      reconcile: { orphans: 'log' },
+      orphans: 'log',
     });
     expect(new Set(sources.values())).toEqual(new Set(['default']));
   });

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
-import { WORK_LEASE_S } from '../work/lease-time.ts';
-import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from './server-schema.ts';
+import { databaseSchema, limitsSchema, logSchema, serverSchema } from './server-schema.ts';
 
 /** A token bucket: `burst` requests at once, refilled at `per_second`. */
 function bucketSchema(
@@ -31,35 +30,6 @@ const rateLimitsSchema = z
   })
   .prefault({});
 
-const reconcileSchema = z
-  .strictObject({
-    /** Interval between comparisons of the platform's listing with the instances. */
-    watch_interval_s: secondsSchema.default(5),
-    /** Maximum interval between two SSH proofs of an instance that is not ONLINE yet. */
-    ssh_probe_interval_s: secondsSchema.default(2),
-    /** Duration of the lease on a piece of work. After a crash, the work is free again when it expires. */
-    lease_s: z.number().min(WORK_LEASE_S.min).max(WORK_LEASE_S.max).default(WORK_LEASE_S.default),
-    /** Handling of a machine that has Berth's tag and belongs to no instance. */
-    orphans: z.enum(['log', 'stop', 'reap']).default('log'),
-    /** A younger machine is not treated as an orphan. */
-    orphan_grace_s: secondsSchema.default(600),
-    /** How long a platform must list none of the expected machines before that is accepted. */
-    accept_empty_after_s: z.int().min(0).max(86_400).default(600),
-    /**
-     * Limit on the instances of the platform, and of each of its hosts, that are ended within ten minutes because they
-     * were lost. Beyond it, an operator must confirm.
-     */
-    max_losses: z
-      .strictObject({
-        /** Share of the existing instances. */
-        share: z.number().min(0).max(1).default(0.2),
-        /** Minimum of the limit, however few instances there are. */
-        least: z.int().min(1).max(1_000_000).default(5),
-      })
-      .prefault({}),
-  })
-  .prefault({});
-
 /** Limits of each account. Without a number, there is no limit. */
 const quotasSchema = z
   .strictObject({
@@ -68,8 +38,6 @@ const quotasSchema = z
     volumes: z.int().min(0).max(10_000_000).optional(),
     /** Total size of all its volumes. */
     storage_gb: z.number().min(0).max(1_000_000_000).optional(),
-    /** Unexpired tokens of POST /auth/token. */
-    live_tokens: z.int().min(1).max(10_000_000).default(10_000),
   })
   .prefault({});
 
@@ -99,8 +67,6 @@ const failedInstancesSchema = z
 /** Handling of an instance whose machine the platform has lost. */
 const lossesSchema = z
   .strictObject({
-    /** How long its unit of capacity is not sold, in case the machine reappears. */
-    hold_claims_minutes: z.int().min(0).max(10_080).default(60),
     /** How long the disks of an instance that ended by itself are kept after its DELETE. */
     keep_disks_hours: z.int().min(0).max(720).default(24),
   })
@@ -155,7 +121,8 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     limits: limitsSchema,
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
-    reconcile: reconcileSchema,
+    /** Handling of a machine that has Berth's tag and belongs to no instance. */
+    orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     losses: lossesSchema,
     failed_instances: failedInstancesSchema,
     retention: retentionSchema,

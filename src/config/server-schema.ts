@@ -1,10 +1,5 @@
 import { z } from 'zod';
 
-export const secondsSchema = z
-  .number()
-  .positive()
-  .max(7 * 24 * 3600);
-
 const PORT = 'expected a whole number from 0 to 65535';
 
 const portSchema = z.int(PORT).min(0, PORT).max(65_535, PORT);
@@ -33,7 +28,6 @@ export function serverSchema(port: number) {
     /** Listener of /metrics and the operator's API. Clients of the API must not reach it. It never uses TLS. */
     admin: z
       .strictObject({
-        enabled: z.boolean().default(true),
         host: hostSchema,
         /** Default: the product's own port, or any free port if `server.port` is 0. */
         port: portSchema.optional(),

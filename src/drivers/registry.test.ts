@@ -54,10 +54,10 @@ describe('a registered driver', () => {
     expect(platform).toEqual({ driver: 'hypervisor', host: 'rack-1', retries: 3 });
   });
 
-  it.each(['', 'platform: { seed: 7 }\n', 'platform: { driver: simulator, seed: 7 }\n'])(
+  it.each(['', 'platform: {}\n', 'platform: { driver: simulator }\n'])(
     'leaves a file that does not name it to the simulator: %j',
     (text) => {
-      expect(load(text).platform).toMatchObject({ driver: 'simulator', boot_ms: [1000, 3000] });
+      expect(load(text).platform).toMatchObject({ driver: 'simulator' });
     },
   );
 
@@ -69,8 +69,8 @@ describe('a registered driver', () => {
     ],
     [
       'an option of another driver',
-      'platform:\n  driver: hypervisor\n  host: rack-1\n  boot_ms: [1, 2]\n',
-      '4:3 platform.boot_ms: unknown key; remove it or correct its spelling',
+      'platform:\n  driver: hypervisor\n  host: rack-1\n  address: a\n',
+      '4:3 platform.address: unknown key; remove it or correct its spelling',
     ],
     [
       'an option out of its range',

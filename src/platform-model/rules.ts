@@ -9,7 +9,7 @@ import type {
 import type { Clock } from '../ports/clock.ts';
 import type { AttachmentRecord, Cause, MachineRecord, VolumeRecord } from './records.ts';
 
-export type Range = [min: number, max: number];
+export type Range = readonly [min: number, max: number];
 
 /** Random draws. Each draw has a name, so that its result can depend on the name and not on the order of draws. */
 export interface Draws {

@@ -5,12 +5,12 @@ import type { Clock } from '../ports/clock.ts';
 //
 // | a lease on | lasts | is renewed | its holder stops |
 // |---|---|---|---|
-// | a row of work | `reconcile.lease_s` | only while a call that was given up still runs | before a call that could outlast it |
+// | a row of work | 30 s | only while a call that was given up still runs | before a call that could outlast it |
 // | a range of work | 30 s | every third of it | when it was not renewed in time |
 // | a job | 60 s, or three rounds | by each round | a round starts nothing after a third of it |
 
-/** The limits and the default of `reconcile.lease_s`. */
-export const WORK_LEASE_S = { min: 1, max: 3_600, default: 30 };
+/** The lease on a row of work: after a crash, the work is free again when it expires. */
+export const WORK_LEASE_MS = 30_000;
 
 /** The upper limit of a call's timeout, for any lease. */
 const MAX_CALL_MS = 20_000;
@@ -24,11 +24,8 @@ export function callTimeoutMs(leaseMs: number): number {
   return Math.min(MAX_CALL_MS, leaseMs / 4);
 }
 
-/**
- * The timeout of a call under the default lease. A driver's own time limits are shorter, so that its errors name the
- * cause.
- */
-export const DEFAULT_CALL_MS = callTimeoutMs(1_000 * WORK_LEASE_S.default);
+/** The timeout of a call to a platform. A driver's own time limits are shorter, so that its errors name the cause. */
+export const DEFAULT_CALL_MS = callTimeoutMs(WORK_LEASE_MS);
 
 /** The shortest pause between two listings. It is short compared with the lease of a step that waits for a listing. */
 export function listPauseMs(leaseMs: number): number {
@@ -79,7 +76,7 @@ export const JOB_ROUND_MS = MIN_JOB_MS / 3;
  * Longer than any lease or pause. A later end was written with a wrong clock and counts as past, so that it cannot block
  * forever. A holder that loses its lease this way can write nothing: the token has changed.
  */
-export const FARTHEST_MS = 2 * 1_000 * WORK_LEASE_S.max;
+export const FARTHEST_MS = 2 * 3_600_000;
 
 /** The lease of the only process on its database, such as a sandbox: it outlasts any advance of the clock. */
 export const SOLE_LEASE_MS = 100 * 365 * 86_400_000;

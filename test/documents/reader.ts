@@ -3,7 +3,7 @@ import { appendFileSync, chmodSync, mkdirSync, symlinkSync, writeFileSync } from
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { until } from '../support/http/http-client.ts';
-import { BerthProcess, mainFile } from '../support/processes/process.ts';
+import { BerthProcess, quickFile } from '../support/processes/process.ts';
 import { PATIENCE_MS } from '../support/time/until.ts';
 import { wordsOf } from './command-line.ts';
 import { root } from './pages.ts';
@@ -51,7 +51,7 @@ export class Reader implements AsyncDisposable {
     for (const name of ['examples', 'fixtures', 'openapi']) symlinkSync(join(root, name), join(folder, name));
     mkdirSync(join(folder, 'bin'));
     const berth = join(folder, 'bin/berth');
-    writeFileSync(berth, `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`);
+    writeFileSync(berth, `#!/bin/sh\nexec '${process.execPath}' '${quickFile}' "$@"\n`);
     chmodSync(berth, 0o755);
   }
 

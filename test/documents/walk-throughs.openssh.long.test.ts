@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { startPostgres } from '../support/databases/postgres.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { temporaryFolder } from '../support/processes/process.ts';
+import { quickReconcile, type Times, writeTimes } from '../support/processes/quick-times.ts';
 import { commandsOf, pages, readPage, shellBlocksOf } from './pages.ts';
 import { Reader } from './reader.ts';
 
@@ -32,19 +33,22 @@ interface Scene {
   prints?: readonly RegExp[];
 }
 
-const PLATFORM = `platform:
-  boot_ms: [20, 60]
-  stop_ms: [10, 30]
-  start_ms: [20, 60]
-  restart_ms: [20, 60]
-  destroy_ms: [10, 30]
-  volume_ms: [5, 20]
-reconcile: { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1 }
-`;
+const TIMES: Times = {
+  reconcile: quickReconcile,
+  simulator: {
+    bootMs: [20, 60],
+    stopMs: [10, 30],
+    startMs: [20, 60],
+    destroyMs: [10, 30],
+    volumeMs: [5, 20],
+  },
+  polling: { intervalMs: [1_000, 1_000] },
+};
 
 /** A server on the reader's `.berth/berth.db`, as the page takes it to run. */
 async function serve(reader: Reader): Promise<Record<string, string>> {
-  reader.append('berth.yaml', `${PLATFORM}log: { level: warn }\ndatabase: sqlite:.berth/berth.db\n`);
+  reader.append('berth.yaml', 'log: { level: warn }\ndatabase: sqlite:.berth/berth.db\n');
+  writeTimes(join(reader.folder, 'berth.yaml'), TIMES);
   const ready = JSON.parse(await reader.paste('berth serve --config berth.yaml'));
   return { ...ready };
 }
@@ -91,9 +95,10 @@ const scenes: Record<string, Scene> = {
   },
   'docs/marketplace.md': {
     after: async (reader, command, printed) => {
-      if (command.startsWith('cat > provider-d.yaml')) reader.append('provider-d.yaml', PLATFORM);
+      if (command.startsWith('cat > provider-d.yaml'))
+        writeTimes(join(reader.folder, 'provider-d.yaml'), TIMES);
       if (command.startsWith('cat > marketplace.yaml'))
-        reader.append('marketplace.yaml', 'polling: { interval_s: [1, 1] }\n');
+        writeTimes(join(reader.folder, 'marketplace.yaml'), TIMES);
       const [key] = /berth(?:op)?_\w+/.exec(printed) ?? [];
       if (key !== undefined) reader.know(command.includes('serve') ? 'PROVIDER_D_KEY' : 'KEY', key);
       const [, team] = /"slug":"([^"]+)"/.exec(printed) ?? [];

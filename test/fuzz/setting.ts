@@ -78,7 +78,7 @@ export async function startSetting(usesPostgres: boolean): Promise<Setting> {
     server && (await openMarketplacePostgresStore(await server.createDatabase('marketplace')));
   stack.defer(async () => void (await Promise.all([store?.close(), marketStore?.close()])));
 
-  const reconcile = { watch_interval_s: 10 };
+  const reconcile = { watchIntervalMs: 10_000 };
   // Without a price of stopped machines, the marketplace stops none.
   const changeOffer = (offer: Offer): Offer => ({ ...offer, stoppedPriceMicroUsdPerHour: 1_000 });
   const orchestrator = stack.use(

@@ -20,7 +20,7 @@ export async function startWithResources(options: TestOptions = {}) {
   // Hours pass in these tests, and few of them are about the platform.
   const orchestrator = await startTestOrchestrator({
     clock,
-    reconcile: { watch_interval_s: 60 },
+    reconcile: { watchIntervalMs: 60_000 },
     ...options,
   });
   const instance = await orchestrator.request('POST', '/instances', { body: instanceRequest() });

@@ -17,7 +17,7 @@ it.each([
     const clock = new VirtualClock();
     await using orchestrator = await startTestOrchestrator({
       clock,
-      reconcile: { watch_interval_s: 60 },
+      reconcile: { watchIntervalMs: 60_000 },
       rateLimits: { enabled: true },
       ...options,
     });

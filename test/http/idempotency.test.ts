@@ -93,7 +93,7 @@ describe('Idempotency-Key', () => {
     const clock = new VirtualClock();
     await using orchestrator = await startTestOrchestrator({
       clock,
-      reconcile: { watch_interval_s: 600_000 },
+      reconcile: { watchIntervalMs: 600_000_000 },
     });
     const body = instanceRequest();
     const { body: first } = await create(orchestrator, body, 'k');

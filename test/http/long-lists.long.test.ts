@@ -26,7 +26,7 @@ function counted(store: Store): Store {
 
 async function start(instances: number, status?: InstanceStatus): Promise<string[]> {
   orchestrator = await startTestOrchestrator({
-    reconcile: { watch_interval_s: 600_000 },
+    reconcile: { watchIntervalMs: 600_000_000 },
     wrapStore: counted,
   });
   const ids = await insertInstances(orchestrator, instances, status);

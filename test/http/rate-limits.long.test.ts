@@ -11,7 +11,7 @@ const limited = (clock: VirtualClock) =>
   startTestOrchestrator({
     clock,
     rateLimits: { enabled: true },
-    reconcile: { watch_interval_s: 600_000 },
+    reconcile: { watchIntervalMs: 600_000_000 },
   });
 
 describe('a client that keeps to the contract is never refused', () => {

@@ -18,7 +18,7 @@ const limited = (clock: VirtualClock, isEnabled = true) =>
       requests_per_account: { per_second: 50, burst: 50 },
       creates_per_account: { per_second: 5, burst: 10 },
     },
-    reconcile: { watch_interval_s: 600_000 },
+    reconcile: { watchIntervalMs: 600_000_000 },
   });
 
 describe('a client that keeps to the contract is never refused', () => {

@@ -193,7 +193,7 @@ async function tryMachine(key: string): Promise<void> {
 async function tryMarketplace(key: string): Promise<void> {
   writeFileSync(
     join(folder, 'marketplace.yaml'),
-    `allow_private: true\nproviders:\n  - { id: provider-d, base_url: ${BASE_URL}, api_key_env: PROVIDER_D_KEY }\n`,
+    `providers:\n  - { id: provider-d, base_url: ${BASE_URL}, api_key_env: PROVIDER_D_KEY, allow_private: true }\n`,
   );
   const args = [
     'marketplace',

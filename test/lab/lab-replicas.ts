@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, type ClientReply, createClient } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { type ServingProcess, startServing, temporaryFolder } from '../support/processes/process.ts';
+import { writeTimes } from '../support/processes/quick-times.ts';
 import type { Machine } from './lab-server.ts';
 
 const WITHIN_MS = 600_000;
@@ -46,11 +47,12 @@ export class LabReplicas implements AsyncDisposable {
         database,
         catalog: 'catalog.yaml',
         platform,
-        reconcile: { watch_interval_s: 2, ssh_probe_interval_s: 0.5, lease_s: leaseS },
         rate_limits: { enabled: false },
         log: { level: 'warn' },
       };
       writeFileSync(config, JSON.stringify(settings));
+      const leaseMs = leaseS * 1_000;
+      writeTimes(config, { reconcile: { watchIntervalMs: 2_000, probeIntervalMs: 500, leaseMs } });
       return { config, env, process: undefined, isPaused: false };
     });
   }

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { expect } from 'vitest';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, runBerth } from '../support/processes/process.ts';
+import { writeTimes } from '../support/processes/quick-times.ts';
 import { ServerLives } from '../support/processes/server-lives.ts';
 
 /** Emulated guests take both cores, and who looks all the time takes them from these. */
@@ -23,12 +24,12 @@ export class LabServer extends ServerLives {
         database: 'sqlite:berth.db',
         catalog: 'catalog.yaml',
         platform,
-        reconcile: { watch_interval_s: 2, ssh_probe_interval_s: 0.5, lease_s: 30 },
         rate_limits: { enabled: false },
         log: { level: 'warn' },
       };
       const file = join(folder, 'berth.yaml');
       writeFileSync(file, JSON.stringify(config));
+      writeTimes(file, { reconcile: { watchIntervalMs: 2_000, probeIntervalMs: 500 } });
       return file;
     }, PACE);
     this.#sold = [catalog, platform, offer];

@@ -3,7 +3,7 @@ import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
 import { until } from '../support/time/until.ts';
 import { startWithVolumeFaults, withVolumes } from './volume-races.fixture.ts';
 
-const cold = { attach_volume: 'cold', stop_ms: [2_000, 2_000] } as const;
+const cold = { attachVolume: 'cold', stopMs: [2_000, 2_000] } as const;
 
 describe('on a platform that attaches only while the machine is stopped', () => {
   it('a detach of an ONLINE instance stops and starts it too', async () => {
@@ -117,8 +117,8 @@ describe('on a platform that attaches only while the machine is stopped', () => 
     const attachMay = Promise.withResolvers<void>();
     const { orchestrator, available, online, attach, waitForVolume, hasCalled } = await startWithVolumeFaults(
       {
-        platform: { ...cold, volume_ms: [0, 0] },
-        reconcile: { watch_interval_s: 0.02, accept_empty_after_s: 2 },
+        platform: { ...cold, volumeMs: [0, 0] },
+        reconcile: { watchIntervalMs: 20, emptyForMs: 2_000 },
         wrapDriver: (driver) => ({
           ...withVolumes(driver, (volumes) => ({
             attach: async (ref, machine, cookie) => {

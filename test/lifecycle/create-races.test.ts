@@ -42,7 +42,7 @@ describe('a create', () => {
     const { orchestrator, release, count } = await startWithFaults(
       ({ method }) => (method === 'create' ? 'hang' : 'none'),
       {
-        reconcile: { lease_s: 0.2 },
+        reconcile: { leaseMs: 200 },
         // A platform that compares neither deadline nor fence.
         wrapDriver: (driver) => ({ ...driver, create: (spec, cookie) => driver.create(spec, cookie) }),
       },

@@ -37,7 +37,7 @@ describe('a create', () => {
 
   it('whose SSH never answers is ERROR when its window ends, and leaves no machine [ssh-never-answers]', async () => {
     await using orchestrator = await startTestOrchestrator({
-      platform: { ssh_never_up_rate: 1 },
+      platform: { sshNeverUpRate: 1 },
       onlineWithinMs: 300,
     });
     const id = await create(orchestrator);
@@ -167,7 +167,7 @@ describe('a platform in trouble', () => {
 
   it('that lists nothing ends nothing: each instance is looked at by itself first [listing-empty]', async () => {
     const { orchestrator, setPlan, count } = await startWithFaults(() => 'none', {
-      reconcile: { accept_empty_after_s: 2 },
+      reconcile: { emptyForMs: 2_000 },
     });
     await using _ = orchestrator;
     const id = await create(orchestrator);

@@ -22,7 +22,7 @@ async function startHolding(
   const berth = await startPlainOrchestrator(plan, {
     failedInstances: { hold_minutes: holdMinutes },
     // Minutes pass, and each listing costs.
-    reconcile: { watch_interval_s: 10 },
+    reconcile: { watchIntervalMs: 10_000 },
     wrapDriver: (driver) => ({
       ...wrap(driver),
       consoleTail: async () => {

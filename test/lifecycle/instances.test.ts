@@ -68,7 +68,7 @@ describe('an instance', () => {
   });
 
   it('that is starting takes a second start for success, and a delete, and no stop', async () => {
-    await using orchestrator = await startTestOrchestrator({ platform: { start_ms: [300, 300] } });
+    await using orchestrator = await startTestOrchestrator({ platform: { startMs: [300, 300] } });
     const id = await create(orchestrator);
     await orchestrator.waitFor(id, 'ONLINE');
     await post(orchestrator, `/instances/${id}/stop`);
@@ -97,7 +97,7 @@ describe('an instance', () => {
   });
 
   it('deleted while it is provisioning ends DESTROYED and leaves nothing', async () => {
-    await using orchestrator = await startTestOrchestrator({ platform: { boot_ms: [200, 200] } });
+    await using orchestrator = await startTestOrchestrator({ platform: { bootMs: [200, 200] } });
     const ids = await Promise.all(Array.from({ length: 5 }, () => create(orchestrator)));
     for (const id of ids)
       expect((await orchestrator.request('DELETE', `/instances/${id}`)).body['status']).toBe('DESTROYING');

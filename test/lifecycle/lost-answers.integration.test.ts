@@ -210,7 +210,7 @@ describe('on a platform that shows a machine only after minutes', () => {
 it('a platform that refuses our credentials fails no create, however often, and sells nothing meanwhile', async () => {
   const refused = { kind: 'misclaim', code: 'auth', sideEffect: 'none', isDone: false } as const;
   const refuse: Plan = ({ method }) => (method === 'create' ? refused : 'none');
-  await using berth = await startPlainOrchestrator(refuse, { reconcile: { watch_interval_s: 30 } });
+  await using berth = await startPlainOrchestrator(refuse, { reconcile: { watchIntervalMs: 30_000 } });
   const id = await berth.create();
   await berth.create();
   await berth.clock.advance(10);

@@ -37,7 +37,7 @@ describe('a volume', () => {
     const error = (fields: object, message: string) =>
       void alarms.push(`${'ref' in fields && fields.ref}: ${message}`);
     await using berth = await startPlainOrchestrator(() => 'none', {
-      reconcile: { orphan_grace_s: 1 },
+      reconcile: { orphanGraceMs: 1_000 },
       log: { ...silentLog, error },
     });
     const { platform, clock } = berth;

@@ -72,7 +72,7 @@ async function start(ports: Ports) {
   const wrapDriver = (driver: PlatformDriver) => ports.wrap(driver);
   const berth = await startPlainOrchestrator(() => 'none', {
     wrapDriver,
-    reconcile: { orphan_grace_s: 1 },
+    reconcile: { orphanGraceMs: 1_000 },
     losses: { keep_disks_hours: 0.01 },
   });
   const { store } = berth.orchestrator;

@@ -16,7 +16,7 @@ import {
 } from './platform-trouble.fixture.ts';
 
 describe('a proof of absence', () => {
-  const rarelyWatched = { reconcile: { watch_interval_s: 600 } };
+  const rarelyWatched = { reconcile: { watchIntervalMs: 600_000 } };
 
   it('costs a deletion one listing, and no watch interval', async () => {
     await using troubled = await startTroubled(rarelyWatched);
@@ -42,7 +42,7 @@ describe('a proof of absence', () => {
   });
 
   it('of the only volume takes a listing of the machines that can be believed [absence-of-only-volume]', async () => {
-    await using troubled = await startTroubled({ reconcile: { watch_interval_s: 10 } });
+    await using troubled = await startTroubled({ reconcile: { watchIntervalMs: 10_000 } });
     const { orchestrator, say } = troubled;
     await online(orchestrator, 2);
     const { body } = await orchestrator.request('POST', '/volumes', { body: volumeRequest() });
@@ -61,7 +61,7 @@ describe('a proof of absence', () => {
 });
 
 describe('losses', () => {
-  const cap = (least: number) => ({ reconcile: { max_losses: { share: 0, least } } });
+  const cap = (least: number) => ({ reconcile: { maxLosses: { share: 0, least } } });
   const held = /has reached the cap on lost instances/;
 
   it('beyond the cap are held, with one alarm, until they are accepted', async () => {
@@ -150,7 +150,7 @@ describe('a machine that is on the platform', () => {
   });
 
   it('and belongs to another installation, or to none that is known, is never touched', async () => {
-    await using troubled = await startTroubled({ reconcile: { orphans: 'reap', orphan_grace_s: 0.1 } });
+    await using troubled = await startTroubled({ reconcile: { orphans: 'reap', orphanGraceMs: 100 } });
     const { orchestrator, alarms } = troubled;
     const { store } = orchestrator;
     const ours = (await store.read.installation.get())?.id;

@@ -51,7 +51,9 @@ describe('a retry', () => {
   });
 
   it('of an instance without an open step has its machine read again, and what is gone is found', async () => {
-    await using berth = await startPlainOrchestrator(() => 'none', { reconcile: { watch_interval_s: 600 } });
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      reconcile: { watchIntervalMs: 600_000 },
+    });
     const deps = { store: berth.orchestrator.store, clock: berth.clock };
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ONLINE');

@@ -44,7 +44,7 @@ async function makePruned(berth: Berth, like: string): Promise<string> {
 
 describe('a decision about a machine that no live instance has', () => {
   const setup = async () => {
-    const berth = await startPlainOrchestrator(() => 'none', { reconcile: { orphan_grace_s: 1 } });
+    const berth = await startPlainOrchestrator(() => 'none', { reconcile: { orphanGraceMs: 1_000 } });
     const { store } = berth.orchestrator;
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ONLINE');

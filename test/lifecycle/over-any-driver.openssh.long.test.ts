@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { it } from 'vitest';
 import { generateKeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
+import { quickReconcile, writeTimes } from '../support/processes/quick-times.ts';
 import { ServerLives } from '../support/processes/server-lives.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 import { PATIENCE_MS } from '../support/time/until.ts';
@@ -32,11 +33,11 @@ it.each([{ name: 'JavaScript', program: [process.execPath, at('node/driver.mjs')
         platform: { driver: 'exec', command: [...program, join(folder, 'machines'), '3'] },
         catalog: 'catalog.yaml',
         database: 'sqlite:berth.db',
-        reconcile: { watch_interval_s: 0.5, ssh_probe_interval_s: 0.2 },
         rate_limits: { enabled: false },
       };
       writeFileSync(join(folder, 'catalog.yaml'), JSON.stringify(catalog));
       writeFileSync(join(folder, 'berth.yaml'), JSON.stringify(config));
+      writeTimes(join(folder, 'berth.yaml'), { reconcile: quickReconcile });
       return join(folder, 'berth.yaml');
     }, PACE);
     await server.start();

@@ -59,8 +59,8 @@ describe('what the platform does by itself', () => {
     await using orchestrator = await startTestOrchestrator({
       clock,
       probe: everyProbeWorks,
-      platform: { reap_stopped_after_s: 60 },
-      reconcile: { accept_empty_after_s: 2 },
+      platform: { reapStoppedAfterS: 60 },
+      reconcile: { emptyForMs: 2_000 },
     });
     const { request } = orchestrator;
     const { id, reads } = await make(orchestrator, clock);
@@ -79,8 +79,8 @@ describe('what the platform does by itself', () => {
     await using orchestrator = await startTestOrchestrator({
       clock,
       probe: everyProbeWorks,
-      platform: { reclaim_spot_after_s: [3_600, 3_600] },
-      reconcile: { accept_empty_after_s: 2 },
+      platform: { reclaimSpotAfterS: [3_600, 3_600] },
+      reconcile: { emptyForMs: 2_000 },
     });
     const { store } = orchestrator;
     const { id, reads } = await make(orchestrator, clock, { configuration_id: 'a100-sxm-1x-spot' });
@@ -96,7 +96,7 @@ describe('what the platform does by itself', () => {
     await using orchestrator = await startTestOrchestrator({
       clock,
       probe: everyProbeWorks,
-      reconcile: { accept_empty_after_s: 2 },
+      reconcile: { emptyForMs: 2_000 },
       wrapDriver: (driver) =>
         withMachines(driver, (machine) => (isReclaimed ? { ...machine, power: 'destroying' } : machine)),
     });
@@ -170,7 +170,7 @@ describe('what the platform does by itself', () => {
   );
 
   it('a dedicated machine that is proved gone is ERROR, with a text', async () => {
-    await using orchestrator = await startTestOrchestrator({ reconcile: { accept_empty_after_s: 2 } });
+    await using orchestrator = await startTestOrchestrator({ reconcile: { emptyForMs: 2_000 } });
     const id = await online(orchestrator);
     const ref = await refOf(orchestrator, id);
     await behind(() => orchestrator.simulator.destroy(ref, null, anOrder));

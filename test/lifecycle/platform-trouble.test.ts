@@ -65,7 +65,7 @@ describe('a platform that cannot be believed', () => {
   });
 
   it('because it refuses our credentials sells nothing until a listing that began later [platform-credentials-refused]', async () => {
-    await using troubled = await startTroubled({ reconcile: { watch_interval_s: 1 } });
+    await using troubled = await startTroubled({ reconcile: { watchIntervalMs: 1_000 } });
     const { orchestrator, say, alarms } = troubled;
     say({ refusesOrders: true });
     const id = await create(orchestrator);

@@ -21,7 +21,7 @@ beforeEach(async () => {
   volumeSpecs = [];
   berth = await startPlainOrchestrator(() => 'none', {
     retention: { tombstones_days: 1 / 24, history_days: 30, audit_days: 365 },
-    reconcile: { watch_interval_s: 60 },
+    reconcile: { watchIntervalMs: 60_000 },
   });
   const { driver } = berth.platform;
   const { volumes } = driver;

@@ -11,7 +11,7 @@ const noteOf = (machine: ObservedMachine) => JSON.parse(machine.note ?? '');
 
 it('P6: one listing that leaves a machine out does not end a restore: its id stays 503, and it gets its row when its account is there', async () => {
   await using first = await startTestOrchestrator({
-    reconcile: { watch_interval_s: 3600 },
+    reconcile: { watchIntervalMs: 3_600_000 },
     changeOffer: (offer) => ({ ...offer, placements: offer.placements.map((at) => ({ ...at, units: 1 })) }),
   });
   // The account, and the machine, are younger than the backup.
@@ -28,7 +28,7 @@ it('P6: one listing that leaves a machine out does not end a restore: its id sta
     await until('it was listed again and again', () => listings > before + 5);
   };
   await using restored = await restore({
-    reconcile: { watch_interval_s: 0.05 },
+    reconcile: { watchIntervalMs: 50 },
     wrapDriver: (driver) => ({
       ...driver,
       list: async () => {
@@ -70,7 +70,7 @@ it('P6: one listing that leaves a machine out does not end a restore: its id sta
 
 it('P7: nor does it where all could be restored: the listing of the start left it out, and the next one shows it', async () => {
   await using first = await startTestOrchestrator({
-    reconcile: { watch_interval_s: 3600 },
+    reconcile: { watchIntervalMs: 3_600_000 },
     changeOffer: (offer) => ({ ...offer, placements: offer.placements.map((at) => ({ ...at, units: 1 })) }),
   });
   const restore = await backUp(first);
@@ -79,7 +79,7 @@ it('P7: nor does it where all could be restored: the listing of the start left i
   await first.waitFor(id, 'ONLINE');
   let isOmitted = true;
   await using restored = await restore({
-    reconcile: { watch_interval_s: 0.05 },
+    reconcile: { watchIntervalMs: 50 },
     wrapDriver: (driver) => ({
       ...driver,
       list: async () => {

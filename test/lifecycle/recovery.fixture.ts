@@ -7,7 +7,7 @@ import { until } from '../support/time/until.ts';
 
 /** It is there for its platform; once what a test prepares is done it does nothing by itself. */
 export const startFirst = (options: TestOptions = {}) =>
-  startTestOrchestrator({ ...options, reconcile: { watch_interval_s: 3600 } });
+  startTestOrchestrator({ ...options, reconcile: { watchIntervalMs: 3_600_000 } });
 
 export async function make(
   first: TestOrchestrator,

@@ -227,7 +227,7 @@ describe('in a database that was restored from a backup', () => {
     const restore = await backUp(first);
     const id = await make(first);
     await using restored = await restore({
-      reconcile: { orphans: 'reap', orphan_grace_s: 0.001, watch_interval_s: 0.02 },
+      reconcile: { orphans: 'reap', orphanGraceMs: 1, watchIntervalMs: 20 },
       wrapDriver: (driver) =>
         withListing(driver, (items) => items.map((machine) => ({ ...machine, note: toNote(machine) }))),
     });
@@ -285,7 +285,7 @@ describe('in a database that was restored from a backup', () => {
     const failed = (machine: ObservedMachine) => ({ ...machine, power: 'failed' as const });
     await using restored = await restore({
       probe: unreachable,
-      reconcile: { max_losses: { share: 0, least: 1 } },
+      reconcile: { maxLosses: { share: 0, least: 1 } },
       wrapDriver: (driver) => withMachines(driver, failed),
     });
     const statuses = () => Promise.all(ids.map((id) => restored.read(`/instances/${id}`)));

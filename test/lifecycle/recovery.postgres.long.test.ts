@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 it('several replicas of a restored database give each machine and volume one row, and one claim [restore-several-replicas]', async () => {
-  await using first = await startTestOrchestrator({ reconcile: { watch_interval_s: 3600 } });
+  await using first = await startTestOrchestrator({ reconcile: { watchIntervalMs: 3_600_000 } });
   const made = await Promise.all(
     Array.from({ length: 5 }, () => first.request('POST', '/instances', { body: instanceRequest() })),
   );

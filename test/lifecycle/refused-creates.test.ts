@@ -46,7 +46,7 @@ async function start(
   };
   const berth = await startPlainOrchestrator(() => 'none', {
     wrapDriver,
-    reconcile: { watch_interval_s: 30 },
+    reconcile: { watchIntervalMs: 30_000 },
   });
   const { orchestrator, clock } = berth;
   const { store, catalog } = orchestrator;

@@ -62,7 +62,7 @@ it.each<[string, Answer, number, number]>([
 ])(
   'each kind of work that a platform %s goes on ever more slowly, with an alarm and a folded history [destroy-refused]',
   async (_answer, answer, alarmWithinS, mostCalls) => {
-    await using berth = await startPlainOrchestrator(undefined, { reconcile: { watch_interval_s: 300 } });
+    await using berth = await startPlainOrchestrator(undefined, { reconcile: { watchIntervalMs: 300_000 } });
     const { subjects, destroyed, calls, repair } = await orderEverything(berth, answer);
     const { read } = berth.orchestrator.store;
     const alarms = async () => (await read.alarms.list()).map(({ kind, subject }) => `${kind} ${subject}`);
@@ -84,7 +84,7 @@ it.each<[string, Answer, number, number]>([
 );
 
 it('a volume that its platform never completes is made under new names ever more slowly, with an alarm [unfinished-for-ever]', async () => {
-  await using berth = await startPlainOrchestrator(undefined, { reconcile: { watch_interval_s: 300 } });
+  await using berth = await startPlainOrchestrator(undefined, { reconcile: { watchIntervalMs: 300_000 } });
   let made = 0;
   Object.assign(berth.platform.driver.volumes ?? {}, {
     create: async () => {

@@ -235,7 +235,7 @@ describe('a restart', () => {
   });
 
   it('of a machine that its guest has powered off ends STOPPED [restart-guest-powers-off]', async () => {
-    await using given = await startOnline({ reconcile: { watch_interval_s: 3_600 } });
+    await using given = await startOnline({ reconcile: { watchIntervalMs: 3_600_000 } });
     given.setup.platform.change(given.ref, { power: 'stopped' });
     await given.restart();
     await given.setup.passUntil(`/instances/${given.id}`, 'STOPPED', 5_000);
@@ -254,7 +254,7 @@ describe('a restart', () => {
   });
 
   it('of a machine that is gone ends in ERROR', async () => {
-    await using given = await startOnline({ reconcile: { watch_interval_s: 3_600 } });
+    await using given = await startOnline({ reconcile: { watchIntervalMs: 3_600_000 } });
     // Another one: a platform that shows nothing at all is not accepted at once.
     await given.setup.passUntil(`/instances/${await given.setup.create()}`, 'ONLINE');
     given.setup.platform.lose(given.ref);

@@ -60,7 +60,7 @@ describe('in a database that was restored from a backup', () => {
   });
 
   it('a create that the backup held is not sent again: its machine is adopted, or its instance fails', async () => {
-    await using first = await startFirst({ platform: { boot_ms: [5_000, 5_000] } });
+    await using first = await startFirst({ platform: { bootMs: [5_000, 5_000] } });
     const [{ body: kept }, { body: deleted }] = [
       await first.request('POST', '/instances', { body: instanceRequest() }),
       await first.request('POST', '/instances', { body: instanceRequest() }),
@@ -144,7 +144,7 @@ describe('in a database that was restored from a backup', () => {
   });
 
   it('work that the backup held waits until it is known what became of it', async () => {
-    await using first = await startFirst({ platform: { boot_ms: [2_000, 2_000] } });
+    await using first = await startFirst({ platform: { bootMs: [2_000, 2_000] } });
     const started = await make(first);
     await stop(first, started);
     const { body } = await first.request('POST', '/instances', { body: instanceRequest() });
@@ -185,7 +185,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
   });
 
   it('is not ended by a listing that lacks too much, and its machine is taken when it is shown', async () => {
-    await using first = await startFirst({ platform: { boot_ms: [2_000, 2_000] } });
+    await using first = await startFirst({ platform: { bootMs: [2_000, 2_000] } });
     const others = [await make(first), await make(first)];
     const { body } = await first.request('POST', '/instances', { body: instanceRequest() });
     const id = String(body['id']);
@@ -237,7 +237,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
     let isEmpty = true;
     const stops: string[] = [];
     await using restored = await restore({
-      reconcile: { watch_interval_s: 0.05 },
+      reconcile: { watchIntervalMs: 50 },
       wrapDriver: (driver) => ({
         ...withListing(driver, (items) => (isEmpty ? [] : items)),
         get: async (ref) => (isEmpty ? { answer: 'gone' } : driver.get(ref)),

@@ -98,7 +98,7 @@ it('a machine and a volume that appear after their tombstones were pruned stay, 
 });
 
 it('a start gives neither its row again, nor removes them: nobody can tell whether they had ended [pruned-not-adopted]', async () => {
-  const { first, paths, sent } = await startWithEnded({ reconcile: { watch_interval_s: 3600 } });
+  const { first, paths, sent } = await startWithEnded({ reconcile: { watchIntervalMs: 3_600_000 } });
   await using _first = first;
   await prune(first.store);
   const restore = await backUp(first);
@@ -113,7 +113,7 @@ it('a start gives neither its row again, nor removes them: nobody can tell wheth
 });
 
 it('what was created after the backup is no such thing, however old the backup: it has its row again', async () => {
-  const { first } = await startWithEnded({ reconcile: { watch_interval_s: 3600 } });
+  const { first } = await startWithEnded({ reconcile: { watchIntervalMs: 3_600_000 } });
   await using _first = first;
   await prune(first.store);
   const restore = await backUp(first);
@@ -128,7 +128,7 @@ it.each(['with', 'without'])(
   async (kind) => {
     await using berth = await startPlainOrchestrator(() => 'none', {
       retention: { tombstones_days: 1 / 24, history_days: 30, audit_days: 365 },
-      reconcile: { watch_interval_s: 60 },
+      reconcile: { watchIntervalMs: 60_000 },
       ...(kind === 'without' && { wrapDriver: ({ volumes: _, ...driver }) => driver }),
     });
     const { clock, orchestrator } = berth;

@@ -30,7 +30,7 @@ it.each([
     const id = await makeOne(first);
     let isHidden = true;
     await using restored = await restore({
-      reconcile: { watch_interval_s: 3600 },
+      reconcile: { watchIntervalMs: 3_600_000 },
       wrapDriver: (driver) => hiding(driver, (ref) => isHidden && ref === `berth-${id}`),
     });
     // The create may have been under way when the listing of the start was made.

@@ -13,7 +13,7 @@ describe('a step that breaks off', () => {
     let breaksOff = false;
     const stopMay = Promise.withResolvers<void>();
     await using orchestrator = await startTestOrchestrator({
-      platform: { stop_ms: [2_000, 2_000] },
+      platform: { stopMs: [2_000, 2_000] },
       wrapDriver: (driver) => ({
         ...driver,
         stop: async (ref, cookie) => {
@@ -61,7 +61,7 @@ describe('a stop', () => {
   it('of a machine that has failed ends in ERROR, not in STOPPING for ever, and the machine stays until its DELETE', async () => {
     let hasFailed = false;
     await using orchestrator = await startTestOrchestrator({
-      reconcile: { watch_interval_s: 60 },
+      reconcile: { watchIntervalMs: 60_000 },
       losses: { keep_disks_hours: 0 },
       wrapDriver: (driver) => ({
         ...driver,
@@ -88,8 +88,8 @@ describe('a stop', () => {
 describe('a spot machine that is reclaimed while it stops', () => {
   it('is destroyed like one that runs', async () => {
     await using orchestrator = await startTestOrchestrator({
-      platform: { stop_ms: [300, 300] },
-      reconcile: { accept_empty_after_s: 2 },
+      platform: { stopMs: [300, 300] },
+      reconcile: { emptyForMs: 2_000 },
     });
     const { body } = await orchestrator.request('POST', '/instances', {
       body: instanceRequest({ configuration_id: 'a100-sxm-1x-spot' }),
@@ -120,10 +120,9 @@ describe('a start', () => {
     await orchestrator.waitFor(id, 'ONLINE');
   });
 
-  it('of a machine that is gone is OFFLINE, and holds its capacity no longer than losses.hold_claims_minutes', async () => {
+  it('of a machine that is gone is OFFLINE, and holds its capacity no longer than such a unit is kept', async () => {
     await using orchestrator = await startTestOrchestrator({
-      reconcile: { watch_interval_s: 60, accept_empty_after_s: 2 },
-      losses: { hold_claims_minutes: 0 },
+      reconcile: { watchIntervalMs: 60_000, emptyForMs: 2_000, holdLostClaimsMs: 0 },
     });
     const id = await online(orchestrator);
     await post(orchestrator, id, 'stop');

@@ -187,13 +187,4 @@ describe('quotas of an account', () => {
     await orchestrator.waitFor(gone.id, 'GONE');
     expect((await orchestrator.request('POST', '/instances', { body: instanceRequest() })).status).toBe(201);
   });
-
-  it('bound the tokens that are alive', async () => {
-    await start(undefined, { quotas: { live_tokens: 2 } });
-    const buy = () =>
-      orchestrator.request<ErrorReply>('POST', '/auth/token', { body: { api_key: orchestrator.key } });
-    const replies = await Promise.all([buy(), buy(), buy(), buy()]);
-    expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 409, 409]);
-    expect(codeOf(await buy())).toBe('409 quota_exceeded');
-  });
 });

@@ -10,7 +10,7 @@ import { startOn } from '../support/restored.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 
 /** Listings are rare: each costs. */
-const reconcile = { watch_interval_s: 10 };
+const reconcile = { watchIntervalMs: 10_000 };
 const LISTED_TWICE_MS = 22_000;
 
 /** A server on a platform that keeps marks, and how to start more of them there. */

@@ -24,7 +24,7 @@ type Method = 'stop' | 'start' | 'restart' | 'destroy' | 'attach' | 'detach' | '
 async function startHiding(deaf: readonly Method[]) {
   const berth = await startPlainOrchestrator(() => 'none', {
     manifest: { createVisibleWithinMs: VISIBLE_MS },
-    reconcile: { watch_interval_s: 300 },
+    reconcile: { watchIntervalMs: 300_000 },
   });
   const { clock, platform } = berth;
   const { driver } = platform;

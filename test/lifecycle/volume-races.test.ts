@@ -7,7 +7,7 @@ describe('a volume that is still being made', () => {
   it('whose create comes back after its DELETE is gone all the same, on the platform too', async () => {
     const { orchestrator, volume, remove, waitForVolume, setPlan, heal, calls } = await startWithVolumeFaults(
       {
-        reconcile: { lease_s: 0.2 },
+        reconcile: { leaseMs: 200 },
         // A platform that compares neither deadline nor fence.
         wrapDriver: (driver) => withVolumes(driver, () => ({})),
       },
@@ -27,7 +27,7 @@ describe('a volume that is still being made', () => {
     });
   });
 
-  const slow = { volume_ms: [300, 300] } as const;
+  const slow = { volumeMs: [300, 300] } as const;
 
   it('and is detached again before it is there ends AVAILABLE', async () => {
     const { orchestrator, volume, online, detach, waitForVolume } = await startWithVolumeFaults({
@@ -44,7 +44,7 @@ describe('a volume that is still being made', () => {
 
   it('while its instance is destroyed ends AVAILABLE', async () => {
     const { orchestrator, volume, online, remove, waitForVolume } = await startWithVolumeFaults({
-      platform: { volume_ms: [600, 600] },
+      platform: { volumeMs: [600, 600] },
     });
     await using _ = orchestrator;
     const machine = await online();

@@ -101,7 +101,7 @@ describe('a volume', () => {
 
   it('of an instance that failed is given back', async () => {
     const { orchestrator, volume, instance, waitForVolume } = await start({
-      platform: { boot_failure_rate: 1 },
+      platform: { bootFailureRate: 1 },
     });
     await using _ = orchestrator;
     const id = await volume();
@@ -165,7 +165,7 @@ describe('a volume', () => {
 describe('on a platform that attaches only while the machine is stopped', () => {
   it('the orchestrator stops and starts the instance by itself and reports it', async () => {
     const { orchestrator, volume, instance, waitForVolume, attach } = await start({
-      platform: { attach_volume: 'cold', stop_ms: [300, 300], start_ms: [50, 50] },
+      platform: { attachVolume: 'cold', stopMs: [300, 300], startMs: [50, 50] },
     });
     await using _ = orchestrator;
     const machine = await instance();
@@ -187,7 +187,7 @@ describe('on a platform that attaches only while the machine is stopped', () => 
 
   it('an attachment to a stopped instance leaves it stopped', async () => {
     const { orchestrator, volume, instance, waitForVolume, attach } = await start({
-      platform: { attach_volume: 'cold' },
+      platform: { attachVolume: 'cold' },
     });
     await using _ = orchestrator;
     const machine = await instance();
@@ -202,7 +202,7 @@ describe('on a platform that attaches only while the machine is stopped', () => 
 
   it('a delete during the cycle wins [delete-during-cold-attach]', async () => {
     const { orchestrator, volume, instance, waitForVolume, attach } = await start({
-      platform: { attach_volume: 'cold', stop_ms: [500, 500] },
+      platform: { attachVolume: 'cold', stopMs: [500, 500] },
     });
     await using _ = orchestrator;
     const machine = await instance();

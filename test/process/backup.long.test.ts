@@ -1,17 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Client, createClient, until } from '../support/http/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { runBerth, startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
+import { readTimes, writeTimes } from '../support/processes/quick-times.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 
 /** An orphan is reaped at its second sight. */
 function writeConfig(folder: string): string {
-  const config = writeFastConfig(folder);
-  const eager = 'reconcile: { orphans: reap, orphan_grace_s: 0.001, ';
-  writeFileSync(config, readFileSync(config, 'utf8').replace('reconcile: { ', eager));
+  const config = writeFastConfig(folder, { more: 'orphans: reap\n' });
+  const times = readTimes(config);
+  writeTimes(config, { ...times, reconcile: { ...times.reconcile, orphanGraceMs: 1 } });
   return config;
 }
 

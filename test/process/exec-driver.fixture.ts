@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../support/processes/process.ts';
+import { quickReconcile, writeTimes } from '../support/processes/quick-times.ts';
 
 /** A file of examples/drivers/. */
 export const driverFile = (path: string) =>
@@ -69,11 +70,11 @@ export function newSite(given: { driver?: string; file?: string; program?: strin
     at('berth.yaml'),
     `platform: { driver: exec, command: ${JSON.stringify(command)}${driver} }
 catalog: catalog.yaml
-reconcile: { watch_interval_s: 0.3, ssh_probe_interval_s: 0.2 }
 rate_limits: { enabled: false }
 database: sqlite:berth.db
 `,
   );
+  writeTimes(at('berth.yaml'), { reconcile: quickReconcile });
   return {
     folder: root.path,
     machines,

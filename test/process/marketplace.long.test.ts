@@ -14,6 +14,7 @@ import {
   temporaryFolder,
   writeFastConfig,
 } from '../support/processes/process.ts';
+import { writeTimes } from '../support/processes/quick-times.ts';
 
 const root = temporaryFolder();
 afterAll(() => root[Symbol.dispose]());
@@ -27,11 +28,11 @@ function writeConfig(providerUrl: string): string {
 log: { level: warn }
 providers:
 - { id: provider-d, base_url: "${providerUrl}", api_key_env: KEY_D, allow_private: true }
-polling: { interval_s: [1, 1] }
 billing: { minimum_runtime_minutes: 0 }
 rate_limits: { account_requests: 1000000, other_requests: 1000000 }
 `,
   );
+  writeTimes(file, { polling: { intervalMs: [1_000, 1_000] } });
   return file;
 }
 

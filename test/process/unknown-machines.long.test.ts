@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { until } from '../support/http/http-client.ts';
 import { startServing, temporaryFolder } from '../support/processes/process.ts';
+import { quickReconcile, writeTimes } from '../support/processes/quick-times.ts';
 
 const MACHINES = 20_000;
 const DRAIN_S = 3;
@@ -29,12 +30,12 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   writeFileSync(
     config,
     `platform: { driver: exec, command: [${process.execPath}, driver.mjs] }
-reconcile: { watch_interval_s: 0.2 }
 limits: { drain_s: ${DRAIN_S} }
 log: { level: info }
 database: sqlite:data/berth.db
 `,
   );
+  writeTimes(config, { reconcile: quickReconcile });
   return config;
 }
 

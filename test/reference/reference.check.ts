@@ -40,11 +40,11 @@ describe('the JSON Schemas', () => {
 
   it('that of berth.yaml knows the keys of each driver, also of several platforms', () => {
     const { platform } = parse(read('examples/libvirt/berth.yaml'));
-    const other = { driver: 'simulator', seed: 7 };
+    const other = { driver: 'simulator' };
     expect(faultsOf('berth', { platforms: { kvm: platform, default: other } })).toEqual([]);
     expect(faultsOf('berth', { platforms: { kvm: { ...platform, bogus: 1 } } })).not.toEqual([]);
     expect(faultsOf('berth', { platform: { driver: 'simulator', hosts: [] } })).not.toEqual([]);
-    expect(faultsOf('berth', { platform: { boot_failure_rate: 2 } })).not.toEqual([]);
+    expect(faultsOf('berth', { platform: { address: 2 } })).not.toEqual([]);
   });
 
   it.each(['catalog', 'profile'])('every key of the %s has a description', (wanted) => {

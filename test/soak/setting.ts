@@ -14,14 +14,14 @@ import { Lives } from './processes.ts';
 /** Short, so that a run of some minutes sees what is given up. Seconds. */
 export const TIMES = { actionS: 45, lifecycleWaitS: 5, findCreateS: 30, blinkS: 20 };
 
-const CONFIG = `polling: { interval_s: [10, 20] }
-billing: { minimum_runtime_minutes: 0 }
+const CONFIG = `billing: { minimum_runtime_minutes: 0 }
 log: { level: info }
 `;
 
 const OPTIONS = JSON.stringify({
   lifecycleWaitMs: 1_000 * TIMES.lifecycleWaitS,
   polling: {
+    intervalMs: [10_000, 20_000],
     blinkMs: 1_000 * TIMES.blinkS,
     sweepMs: 20_000,
     catalogMs: 10_000,

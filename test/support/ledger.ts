@@ -21,7 +21,7 @@ export function readLedger(database: string): Ledger {
         )
         .all() as Ledger['instances'],
       claims: db.prepare('SELECT instance_id FROM claims').pluck().all() as string[],
-      // A lost instance keeps its unit for losses.hold_claims_minutes: nothing is done about it meanwhile.
+      // A lost instance keeps its unit for an hour: nothing is done about it meanwhile.
       work: db.prepare("SELECT resource_id FROM work WHERE kind <> 'release'").pluck().all() as string[],
     })),
     machines: read(

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ReconcileChanges } from '../../src/compose/orchestrator/platforms.ts';
 import { startWithAdmin } from '../../src/compose/serve/orchestrator-admin.ts';
 import { adminListener } from '../../src/compose/serve/serve.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
-import { platformsOf } from '../../src/config/platforms.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { driverNamed } from '../../src/drivers/registry.ts';
+import { openSimulator } from '../../src/drivers/simulator/driver.ts';
+import type { SimulatorBehavior } from '../../src/drivers/simulator/options.ts';
 import { createOperatorKey } from '../../src/operator-kit/keys.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
@@ -31,18 +32,18 @@ import { BriskClock, VirtualClock } from './time/virtual-clock.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
 const FAST_PLATFORM = {
-  boot_ms: [20, 60],
-  stop_ms: [10, 30],
-  start_ms: [20, 60],
-  restart_ms: [20, 60],
-  destroy_ms: [10, 30],
-  volume_ms: [5, 20],
-} as const;
+  bootMs: [20, 60],
+  stopMs: [10, 30],
+  startMs: [20, 60],
+  restartMs: [20, 60],
+  destroyMs: [10, 30],
+  volumeMs: [5, 20],
+} satisfies Partial<SimulatorBehavior>;
 
 export interface TestOptions {
   /** Merged over the defaults. */
-  platform?: Record<string, unknown>;
-  reconcile?: Partial<Config['reconcile']>;
+  platform?: Partial<SimulatorBehavior>;
+  reconcile?: ReconcileChanges;
   rateLimits?: Partial<Config['rate_limits']>;
   trustedProxies?: number;
   quotas?: Partial<Config['quotas']>;
@@ -96,8 +97,6 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
   const databasePath = join(folder, 'berth.db');
   const config = testConfig(options);
-  const [platform] = platformsOf(config).values();
-  if (platform === undefined) throw new Error('no platform is configured');
   const catalog = withChanges(options.catalog ?? catalogOf(config.catalog), options);
   const {
     clock = new BriskClock(),
@@ -109,14 +108,20 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   await putEmptyDatabase('orchestrator', databasePath);
   const own = options.store === undefined ? openSqliteStore(databasePath) : undefined;
   const store = wrapStore((options.store ?? own) as Store);
-  const setting = { platform: 'default', catalog, databaseFile: databasePath, env: {}, clock, log };
-  const simulator = await driverNamed(platform.driver).open(platform, setting);
+  const behavior = { ...FAST_PLATFORM, ...options.platform };
+  const simulator: PlatformDriver = await openSimulator(
+    catalog,
+    `${databasePath}.simulator`,
+    clock,
+    behavior,
+  );
   const driver = wrapDriver(simulator);
   const deps = { store, clock, random: steadyRandom() };
   const account = await createAccount(deps, 'default');
   const { key } = await createKey(deps, 'default');
   const orchestrator = await startWithAdmin({
     config,
+    reconcile: { ...fastReconcile(clock), ...options.reconcile },
     catalog,
     drivers: new Map([['default', driver], ...(options.otherPlatforms ?? [])]),
     environmentKey: options.environmentKey,
@@ -242,8 +247,6 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
 export type TestOrchestrator = Awaited<ReturnType<typeof startTestOrchestrator>>;
 
 function testConfig({
-  platform,
-  reconcile,
   rateLimits,
   trustedProxies = 0,
   adminHosts = [],
@@ -251,7 +254,6 @@ function testConfig({
   retention,
   failedInstances,
   losses,
-  clock,
 }: TestOptions): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
@@ -265,15 +267,13 @@ function testConfig({
       trusted_proxies: trustedProxies,
       admin: { ...config.server.admin, hosts: adminHosts },
     },
-    platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
-    reconcile: { ...config.reconcile, ...fastReconcile(clock), ...reconcile },
     rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },
   };
 }
 
 /** Where no test moves the clock, what it waits for comes soon. */
-export const fastReconcile = (clock: Clock | undefined): Partial<Config['reconcile']> =>
-  clock instanceof VirtualClock ? {} : { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1 };
+export const fastReconcile = (clock: Clock | undefined): ReconcileChanges =>
+  clock instanceof VirtualClock ? {} : { watchIntervalMs: 200, probeIntervalMs: 100 };
 
 const catalogs = new Map<string, Catalog>();
 

@@ -1,7 +1,7 @@
 import { copyFileSync } from 'node:fs';
+import type { ReconcileChanges } from '../../src/compose/orchestrator/platforms.ts';
 import { startOrchestrator } from '../../src/compose/orchestrator/orchestrator.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { Config } from '../../src/config/schema.ts';
 import { refuseWire } from '../../src/orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
@@ -15,7 +15,7 @@ import { serveInProcess } from './http/in-process-server.ts';
 import { fastReconcile, type TestOrchestrator } from './orchestrator.ts';
 
 export interface RestoredOptions {
-  reconcile?: Partial<Config['reconcile']>;
+  reconcile?: ReconcileChanges;
   wrapDriver?: (driver: PlatformDriver) => PlatformDriver;
   probe?: SshProbe;
   /** Changes the database before it is started from. */
@@ -55,11 +55,8 @@ export async function startOn(
   const collect = (fields: object, message: string) => void lines.push({ fields: { ...fields }, message });
   const { config } = loadConfig({ flags: {}, env: {} });
   const orchestrator = await startOrchestrator({
-    config: {
-      ...config,
-      reconcile: { ...config.reconcile, ...fastReconcile(clock), ...reconcile },
-      rate_limits: { ...config.rate_limits, enabled: false },
-    },
+    config: { ...config, rate_limits: { ...config.rate_limits, enabled: false } },
+    reconcile: { ...fastReconcile(clock), ...reconcile },
     store,
     clock,
     random: steadyRandom(),

@@ -3,7 +3,6 @@ import {
   type OrchestratorDeps,
   startOrchestrator,
 } from '../../../src/compose/orchestrator/orchestrator.ts';
-import type { Config } from '../../../src/config/schema.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../../src/orchestrator/model/store.ts';
@@ -17,6 +16,9 @@ import { emptyDriver } from '../platform/driver.ts';
 import { CommitFeed } from './commit-feed.ts';
 import type { Database } from './database.ts';
 import { noTrouble, replicaStore, type StoreObserver, type StoreTrouble } from './store.ts';
+
+/** What all servers are started with. */
+export type Settings = Required<Pick<OrchestratorDeps, 'config' | 'reconcile'>>;
 
 /** The way of a server to a platform. */
 export interface PlatformAccess {
@@ -51,14 +53,14 @@ export class OrchestratorReplica extends Replica<
 > {
   /** How far its wall clock was off at most, in milliseconds. */
   mostOffMs = 0;
-  readonly #config: Config;
+  readonly #settings: Settings;
   #platform: string;
   #feed: CommitFeed | undefined;
   #clock: Clock | undefined;
 
-  constructor(name: string, world: OrchestratorWorld, config: Config) {
+  constructor(name: string, world: OrchestratorWorld, settings: Settings) {
     super(name, world);
-    this.#config = config;
+    this.#settings = settings;
     this.#platform = world.driverName;
   }
 
@@ -100,7 +102,7 @@ export class OrchestratorReplica extends Replica<
     const clock = process.clock(() => this.clockOffsetMs);
     this.#clock = clock;
     const ports: OrchestratorDeps = {
-      config: this.#config,
+      ...this.#settings,
       catalog: this.world.catalogOf(this.name),
       store,
       environmentKey: undefined,

@@ -8,22 +8,10 @@ import { localActor } from '../local-actor.ts';
 
 export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
 
-export function withAllowPrivate(command: Command): Command {
-  return command.option('--allow-private', 'providers may be at private addresses and speak plain http');
-}
-
 /** Loads the configuration of `berth marketplace`. The flags may be before or after the command's name. */
 export function loadMarketplaceFor(command: Command): MarketplaceConfig {
-  const {
-    config: file,
-    database,
-    allowPrivate,
-  } = command.optsWithGlobals<{
-    config?: string;
-    database?: string;
-    allowPrivate?: true;
-  }>();
-  return loadMarketplaceConfig({ file, flags: { database, allowPrivate }, env: process.env });
+  const { config: file, database } = command.optsWithGlobals<{ config?: string; database?: string }>();
+  return loadMarketplaceConfig({ file, flags: { database }, env: process.env });
 }
 
 /** Performs an action in the name of the local user, with a row in the audit log. */

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
+import { defaultOptions } from '../../marketplace/model/options.ts';
 import { countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
 import { printLine } from '../../runtime/print.ts';
 import {
@@ -46,11 +47,11 @@ const heldColumns: readonly Column<LossRecord>[] = [
   { head: 'SINCE', key: 'since', value: ({ at }) => toJsonTime(at) },
 ];
 
-async function readLosses({ store: { read }, clock, config }: CommandDeps) {
+async function readLosses({ store: { read }, clock }: CommandDeps) {
   const counts: LossCount[] = [];
   const held: LossRecord[] = [];
   for (const providerId of await read.losses.providers()) {
-    counts.push(await countLosses(read, providerId, config.polling.max_losses, clock.now()));
+    counts.push(await countLosses(read, providerId, defaultOptions.maxLosses, clock.now()));
     held.push(...(await read.losses.held(providerId)));
   }
   return { counts, held };

@@ -17,7 +17,7 @@ import {
   withOutput,
 } from '../print-records.ts';
 import { withMarketplaceActions } from './action-commands.ts';
-import { auditedHere, type CommandDeps, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
+import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 export function mailCommand(): Command {
   const mail = new Command('mail');
@@ -60,9 +60,7 @@ function stateOf({ state, sent_at: sentAt, failed_at: failedAt, due_at: dueAt }:
 /** `berth marketplace alerts` (M: Events: "a sold-out configuration alert"). */
 export function alertsCommand(): Command {
   const alerts = new Command('alerts');
-  withOutput(
-    withAllowPrivate(onMarketplaceDatabase(alerts.command('create <email> <provider> <offer>'), addAlert)),
-  )
+  withOutput(onMarketplaceDatabase(alerts.command('create <email> <provider> <offer>'), addAlert))
     .description('mail a user when the offer returns to stock')
     .option('--region <region>', 'in this region; default: in any');
   withList(

@@ -6,7 +6,7 @@ import { withDatabase } from '../database.ts';
 import { sameMarketplace } from '../invocation.ts';
 import { type LazyCommand, loadCommands } from '../program.ts';
 import { adminLines, printFacts, type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
-import { onMarketplaceDatabase, withAllowPrivate } from './database.ts';
+import { onMarketplaceDatabase } from './database.ts';
 
 const commands: readonly LazyCommand[] = [
   {
@@ -110,16 +110,13 @@ const commands: readonly LazyCommand[] = [
  * subcommands that `isNamed` accepts are loaded.
  */
 export async function marketplaceCommand(isNamed: (name: string) => boolean): Promise<Command> {
-  const marketplace = withServerFlags(
-    withAllowPrivate(withDatabase(new Command('marketplace'), 'marketplace')),
-    {
-      api: 8100,
-      admin: 9081,
-    },
-  )
+  const marketplace = withServerFlags(withDatabase(new Command('marketplace'), 'marketplace'), {
+    api: 8100,
+    admin: 9081,
+  })
     // A flag after a command's name belongs to that command.
     .enablePositionalOptions()
-    .action(async ({ config: file, output, ...flags }: ServerFlags & { allowPrivate?: true }) => {
+    .action(async ({ config: file, output, ...flags }: ServerFlags) => {
       const start = async () => {
         const { serveMarketplace } = await import('../../compose/serve/marketplace.ts');
         const config = loadMarketplaceConfig({ file, flags, env: process.env });

@@ -21,7 +21,7 @@ import {
   withList,
   withOutput,
 } from '../print-records.ts';
-import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
+import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 import { readProviders } from './status-command.ts';
 
 export function providersCommand(): Command {
@@ -75,18 +75,16 @@ export function providersCommand(): Command {
       if (results.some(({ isRight }) => !isRight)) process.exitCode = 1;
     });
   withOutput(
-    withAllowPrivate(
-      onMarketplaceDatabase(providers.command('health'), async (deps, flags: OutputFlag & { ask?: true }) => {
-        const rows = await readProviders(deps, flags.ask && (await askProviders(deps)));
-        if (flags.ask && rows.some(({ state }) => state === 'failing')) process.exitCode = 1;
-        if (isData(flags)) return printData(flags, rows);
-        printRecords(rows, healthColumns, {}, 'No provider is configured, and none is in the database.');
-        for (const { provider, problems } of rows)
-          for (const problem of problems) printLine(`${provider}: ${problem}`);
-        if (!flags.ask && rows.some(({ state }) => state === 'unknown'))
-          printLine('No provider was called. With --ask, each is called now.');
-      }),
-    ),
+    onMarketplaceDatabase(providers.command('health'), async (deps, flags: OutputFlag & { ask?: true }) => {
+      const rows = await readProviders(deps, flags.ask && (await askProviders(deps)));
+      if (flags.ask && rows.some(({ state }) => state === 'failing')) process.exitCode = 1;
+      if (isData(flags)) return printData(flags, rows);
+      printRecords(rows, healthColumns, {}, 'No provider is configured, and none is in the database.');
+      for (const { provider, problems } of rows)
+        for (const problem of problems) printLine(`${provider}: ${problem}`);
+      if (!flags.ask && rows.some(({ state }) => state === 'unknown'))
+        printLine('No provider was called. With --ask, each is called now.');
+    }),
   )
     .description(
       'show the deployments of each provider, its last confirmation and its failures of 24 hours; exit code 1 if a called provider fails',
@@ -123,9 +121,7 @@ const healthColumns: readonly Column<ProviderRow>[] = [
 ];
 
 function withConfig(command: Command): Command {
-  return withAllowPrivate(
-    command.option('--config <file>', 'marketplace.yaml; see examples/marketplace.yaml'),
-  );
+  return command.option('--config <file>', 'marketplace.yaml; see examples/marketplace.yaml');
 }
 
 function loadProvidersFor(command: Command): MarketplaceConfig {

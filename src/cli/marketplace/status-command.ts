@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { counted } from '../../contract/counted.ts';
+import { defaultOptions } from '../../marketplace/model/options.ts';
 import {
   type KnownProviders,
   listProviders,
@@ -53,7 +54,7 @@ export function readProviders(
 ): Promise<ProviderRow[]> {
   return listProviders(store.read, {
     known,
-    maxLosses: config.polling.max_losses,
+    maxLosses: defaultOptions.maxLosses,
     now: clock.now(),
   });
 }

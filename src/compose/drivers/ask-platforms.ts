@@ -12,7 +12,7 @@ import { observe } from '../../orchestrator/platform/call-platform.ts';
 import { PlatformInventory } from '../../orchestrator/platform/inventory.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { callTimeoutMs } from '../../work/lease-time.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 
 /** Time limit of one question. The driver enforces it and names the part that did not answer. */
@@ -43,7 +43,7 @@ export async function askPlatforms(
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
   const waiting = {
     clock: ports.clock,
-    options: { callTimeoutMs: callTimeoutMs(config.reconcile.lease_s * 1000) },
+    options: { callTimeoutMs: DEFAULT_CALL_MS },
   };
   const askOne = async (one: ConfiguredDriver): Promise<AskedPlatform> => {
     const driver = one.definition.name;

@@ -72,7 +72,7 @@ export async function serveSimulator({
   );
   try {
     const isNew = !existsSync(stateFile);
-    const running = await openSimulator(options, catalog, stateFile, clock);
+    const running = await openSimulator(catalog, stateFile, clock);
     const { fetch } = createRemoteServer({ simulator: running, token, clock });
     listener = appListener(fetch, parts);
     const { length: machines } = (await running.inspect()).machines;

@@ -9,28 +9,20 @@ import {
 import { type Markup, type Markups, noMarkups } from '../../marketplace/providers/markup.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** Converts marketplace.yaml: times in milliseconds, amounts in micro-USD. */
 export function toMarketplaceOptions({
-  polling,
   billing,
   team_limits,
   retention,
 }: MarketplaceConfig): MarketplaceOptions {
-  const [min, max] = polling.interval_s;
-  const { grace_minutes, stopped_grace_hours, volumes_kept_days, volume_notice_days } = billing.zero_balance;
+  const { grace_minutes, stopped_grace_hours, volumes_kept_days } = billing.zero_balance;
+  const { zeroBalance } = defaultOptions.billing;
   return {
     ...defaultOptions,
     minimumRuntimeMinutes: billing.minimum_runtime_minutes,
-    polling: {
-      ...defaultOptions.polling,
-      intervalMs: [min * SECOND_MS, max * SECOND_MS],
-      concurrency: polling.concurrency,
-    },
-    maxLosses: polling.max_losses,
     mailsKeptMs: retention.mails_days === null ? null : retention.mails_days * DAY_MS,
     auditKeptMs: retention.audit_days * DAY_MS,
     spending: {
@@ -50,10 +42,7 @@ export function toMarketplaceOptions({
       zeroBalance: {
         graceMs: grace_minutes * MINUTE_MS,
         stoppedGraceMs: stopped_grace_hours * HOUR_MS,
-        volumes: {
-          keepMs: volumes_kept_days * DAY_MS,
-          noticesMs: volume_notice_days.map((days) => days * DAY_MS),
-        },
+        volumes: { ...zeroBalance.volumes, keepMs: volumes_kept_days * DAY_MS },
       },
     },
   };

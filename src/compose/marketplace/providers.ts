@@ -73,8 +73,8 @@ export function createClients(config: MarketplaceConfig, parts: Parts): Configur
   }));
   return entries.map(({ entry, profile, credential }) => ({
     profile,
-    client: connect(config, entry, credential, parts),
-    sshProbe: probeOf(config, entry),
+    client: connect(entry, credential, parts),
+    sshProbe: probeOf(entry),
     markups: toMarkups(entry.markup),
   }));
 }
@@ -88,9 +88,9 @@ function profileOf({ id, profile }: ProviderEntry): ProviderProfile {
 }
 
 /** Creates the SSH proof of a provider's machines. They may have private addresses only if the provider may. */
-function probeOf({ allow_private, verify_ssh }: MarketplaceConfig, entry: ProviderEntry): SshProbe | null {
-  if (!(entry.verify_ssh ?? verify_ssh)) return null;
-  return createSshProbe(allow_private || entry.allow_private ? {} : { isForbidden: isForbiddenAddress });
+function probeOf({ allow_private, verify_ssh }: ProviderEntry): SshProbe | null {
+  if (!verify_ssh) return null;
+  return createSshProbe(allow_private ? {} : { isForbidden: isForbiddenAddress });
 }
 
 function credentialOf(entry: ProviderEntry, env: Parts['env']): Credential {
@@ -105,7 +105,6 @@ function credentialOf(entry: ProviderEntry, env: Parts['env']): Credential {
 }
 
 function connect(
-  { allow_private, polling }: MarketplaceConfig,
   entry: ProviderEntry,
   credential: Credential,
   { clock, log, certificates, onProblem = hourlyLog({ clock, log }) }: Parts,
@@ -114,9 +113,9 @@ function connect(
     return createClient({
       baseUrl: entry.base_url,
       credential,
-      allowPrivate: allow_private || entry.allow_private,
+      allowPrivate: entry.allow_private,
       timeoutMs: defaultOptions.polling.callTimeoutMs,
-      connections: polling.concurrency,
+      connections: defaultOptions.polling.concurrency,
       clock,
       certificateSeen: certificates?.of('provider', entry.id),
       onProblem: (problem) => onProblem(entry.id, problem),

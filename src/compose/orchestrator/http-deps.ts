@@ -12,6 +12,8 @@ import { type Drivers, manifestsOf, type PlatformStates, saleOf } from './platfo
 
 /** O: Limits: a client polls each active instance every 10 seconds. */
 const POLLS_PER_INSTANCE = { perSecond: 10, burst: 200 };
+/** Unexpired tokens of an account. */
+const LIVE_TOKENS = 10_000;
 /** A failed login is not counted; its answer is delayed. */
 const TOKENS_PER_ACCOUNT = { perSecond: 1, burst: 100 };
 
@@ -99,7 +101,7 @@ export function composeHttp(
       instances: quotas.instances,
       volumes: quotas.volumes,
       storageGb: quotas.storage_gb,
-      liveTokens: quotas.live_tokens,
+      liveTokens: LIVE_TOKENS,
     },
     trustedProxies: config.server.trusted_proxies,
     tracing,

@@ -50,6 +50,7 @@ import {
   createPlatformStates,
   type Drivers,
   type PlatformStates,
+  type ReconcileChanges,
   toReconcileOptions,
 } from './platforms.ts';
 import { telemetryOf } from './telemetry.ts';
@@ -57,6 +58,8 @@ import { telemetryOf } from './telemetry.ts';
 export interface OrchestratorDeps {
   config: Config;
   catalog: Catalog;
+  /** What differs from the default options of the durable work. */
+  reconcile?: ReconcileChanges;
   store: Store;
   /** Drivers by platform name. The first one serves offers that name no platform. */
   drivers: Drivers;
@@ -112,7 +115,7 @@ export interface Orchestrator {
 export async function startOrchestrator(given: OrchestratorDeps): Promise<Orchestrator> {
   const deps = await withDefaults(given);
   const { clock, random, store, alarms, certificates, writes } = deps;
-  const options = toReconcileOptions(deps.config);
+  const options = toReconcileOptions(deps.config, deps.reconcile);
   const platforms = createPlatformStates(deps.drivers, {
     ...deps,
     options,

@@ -12,7 +12,7 @@ import type { ReconcileContext } from '../../orchestrator/platform/context.ts';
 import { ExpectedMachines } from '../../orchestrator/platform/expected-machines.ts';
 import { PlatformInventory, PlatformVolumeUsage } from '../../orchestrator/platform/inventory.ts';
 import { LossCap } from '../../orchestrator/platform/loss-cap.ts';
-import { fixedReconcileOptions, type ReconcileOptions } from '../../orchestrator/platform/options.ts';
+import { defaultReconcileOptions, type ReconcileOptions } from '../../orchestrator/platform/options.ts';
 import { PlatformHealth } from '../../orchestrator/platform/platform-health.ts';
 import { SharedListing } from '../../orchestrator/platform/shared-listing.ts';
 import { RestoreHold, Sightings } from '../../orchestrator/platform/sightings.ts';
@@ -198,26 +198,21 @@ export function composeWork(
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Converts `reconcile:`, `losses:` and `failed_instances:` of berth.yaml, with times in milliseconds. */
-export function toReconcileOptions({
-  reconcile,
-  losses,
-  failed_instances: failed,
-}: Config): ReconcileOptions {
-  const leaseMs = reconcile.lease_s * 1000;
-  return {
-    ...fixedReconcileOptions,
-    leaseMs,
-    callTimeoutMs: callTimeoutMs(leaseMs),
-    listPauseMs: listPauseMs(leaseMs),
-    probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
-    watchIntervalMs: reconcile.watch_interval_s * 1000,
-    holdFailedMs: failed.hold_minutes === undefined ? null : failed.hold_minutes * MINUTE_MS,
-    holdLostClaimsMs: losses.hold_claims_minutes * MINUTE_MS,
+/** Options of the durable work that differ from the defaults and from berth.yaml. */
+export type ReconcileChanges = Partial<Omit<ReconcileOptions, 'callTimeoutMs' | 'listPauseMs'>>;
+
+/** Adds `orphans:`, `losses:` and `failed_instances:` of berth.yaml to the default options. */
+export function toReconcileOptions(
+  { orphans, losses, failed_instances: { hold_minutes: holdMinutes } }: Config,
+  changes: ReconcileChanges = {},
+): ReconcileOptions {
+  const options = {
+    ...defaultReconcileOptions,
+    holdFailedMs: holdMinutes === undefined ? null : holdMinutes * MINUTE_MS,
     keepDisksMs: losses.keep_disks_hours * HOUR_MS,
-    emptyForMs: reconcile.accept_empty_after_s * 1000,
-    orphans: reconcile.orphans,
-    orphanGraceMs: reconcile.orphan_grace_s * 1000,
-    maxLosses: reconcile.max_losses,
+    orphans,
+    ...changes,
   };
+  const { leaseMs } = options;
+  return { ...options, callTimeoutMs: callTimeoutMs(leaseMs), listPauseMs: listPauseMs(leaseMs) };
 }

@@ -1,4 +1,4 @@
-import { Draws, simulatorConfigSchema } from '../../drivers/simulator/options.ts';
+import { Draws } from '../../drivers/simulator/options.ts';
 import type { SimulatedMachine } from '../../drivers/simulator/platform/records.ts';
 import { endpointOf, newGuest } from '../../drivers/simulator/platform/rules.ts';
 import { Runtime } from '../../drivers/simulator/platform/runtime.ts';
@@ -51,8 +51,8 @@ export function createGuests(parts: Parts) {
     { clock, rules, machineDraws: draws, volumeDraws: draws, storage },
     stored as Stored<MachineRecord> as Stored<SimulatedMachine> | undefined,
   );
-  const { boot: boot_ms, stop: stop_ms, start: start_ms } = timing;
-  const config = simulatorConfigSchema.parse({ boot_ms, stop_ms, start_ms });
+  const { boot: bootMs, stop: stopMs, start: startMs } = timing;
+  const config = { bootMs, stopMs, startMs };
   const runtime = new Runtime({ state, clock, draws, config, host: HOST, platform });
   const real = createSshProbe();
   const held: SandboxClock['held'] = (work) => sandboxClock.held(work);

@@ -279,9 +279,6 @@ async function startServers(parts: Parts, options: SandboxOptions): Promise<void
   parts.serveMarketplace(await clock.during(starting));
 }
 
-/** More losses than tests cause. */
-const UNLIMITED_LOSSES = 1_000_000;
-
 function configOf(rateLimits: boolean): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
@@ -289,12 +286,6 @@ function configOf(rateLimits: boolean): Config {
     // The router reports each client's address.
     server: { ...config.server, trusted_proxies: 1 },
     rate_limits: { ...config.rate_limits, enabled: rateLimits },
-    // The sandbox's listing is always right: a machine that a test removes is lost at once, however many others are.
-    reconcile: {
-      ...config.reconcile,
-      accept_empty_after_s: 0,
-      max_losses: { ...config.reconcile.max_losses, least: UNLIMITED_LOSSES },
-    },
   };
 }
 

@@ -24,6 +24,8 @@ import { marketplaceStores } from '../stores/marketplace.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
 const ADMIN_PORT = 9081;
+/** TLS begins with the first byte there. */
+const SMTPS_PORT = 465;
 
 export interface ServeMarketplaceOptions {
   config: MarketplaceConfig;
@@ -77,7 +79,7 @@ export async function serveMarketplace({
         log,
       });
       undo.unshift(() => tracing?.close());
-      const { enabled, host, hosts } = config.server.admin;
+      const { host, hosts } = config.server.admin;
       return startMarketplace({
         tracing,
         certificates,
@@ -88,7 +90,7 @@ export async function serveMarketplace({
         providers,
         mailer,
         gpuTypes,
-        operatorHosts: enabled ? [host, ...hosts] : undefined,
+        operatorHosts: [host, ...hosts],
         nextId,
         diskRoom: isPostgres(config.database)
           ? undefined
@@ -132,8 +134,8 @@ function createMailer(
     );
     return null;
   }
-  const { host, port, secure, user, password_env, password_file, from } = mail.smtp;
-  const server = { host, port, secure, from };
+  const { host, port, user, password_env, password_file, from } = mail.smtp;
+  const server = { host, port, secure: port === SMTPS_PORT, from };
   if (user === undefined) return new SmtpMailer(server);
   const source = { env: password_env, file: password_file };
   const password = readSecretSource(source, env, `the password of ${user} at ${host}`);

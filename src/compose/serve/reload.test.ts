@@ -19,7 +19,7 @@ const berthYaml = (more = '') =>
     'catalog: catalog.yaml',
     'server: { port: 0, admin: { port: 0 } }',
     `database: sqlite:${file('berth.db')}`,
-    'platform: { boot_ms: [1, 5] }',
+    'orphans: stop',
     'log: { level: silent }',
     more,
   ].join('\n');

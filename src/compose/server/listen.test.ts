@@ -94,9 +94,4 @@ describe('the admin listener', () => {
     expect(admin?.url).not.toContain(`:${port}`);
     expect(warnings).toEqual([]);
   });
-
-  it('can be switched off', async () => {
-    expect(await listen({ port: 0, admin: { enabled: false } }, 9)).toEqual({});
-    expect(warnings).toEqual([]);
-  });
 });

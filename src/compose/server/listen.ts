@@ -66,7 +66,7 @@ export interface AdminServer {
 const ADMIN_DRAIN_MS = 1_000;
 
 /**
- * Starts the admin listener, if it is enabled. If the default port is taken, there is none: that is logged, and
+ * Starts the admin listener. If the default port is taken, there is none: that is logged, and
  * `withoutAdmin` says what is missing and why.
  * @throws {Fatal} if a configured address is unavailable
  */
@@ -76,8 +76,7 @@ export async function listenAdmin(
   parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
   notReady: RequestListener,
 ): Promise<{ admin?: AdminServer; withoutAdmin?: string }> {
-  const { enabled, host, port: named } = config.server.admin;
-  if (!enabled) return {};
+  const { host, port: named } = config.server.admin;
   const port = named ?? (config.server.port === 0 ? 0 : defaultPort);
   let listener = notReady;
   const options = { host, port, requestTimeoutMs: REQUEST_TIMEOUT_MS, ...parts };
@@ -99,7 +98,7 @@ export async function listenAdmin(
     const withoutAdmin = `without the console, the operators' API and /metrics: port ${port} on ${host}, the default of the admin listener, is taken by another program`;
     parts.log.warn(
       { host, port },
-      `serving ${withoutAdmin}; choose another with --admin-port (0 takes any free one), or set server.admin.enabled to false`,
+      `serving ${withoutAdmin}; choose another with --admin-port (0 takes any free one)`,
     );
     return { withoutAdmin };
   }
@@ -142,7 +141,7 @@ export function urlHost(host: string): string {
 
 /** Warns of plain HTTP. Both contracts require HTTPS. The admin listener has none, and /metrics requires no key. */
 export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): void {
-  if (server.admin.enabled && !isLoopback(server.admin.host))
+  if (!isLoopback(server.admin.host))
     log.warn(
       { host: server.admin.host },
       'the metrics are served beyond this machine, to every client that can connect: allow only your Prometheus to connect to the port',

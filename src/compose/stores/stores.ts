@@ -2,13 +2,12 @@ import { existsSync } from 'node:fs';
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
 import { type Clock, nextTurn, type Random } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
-import type { Log } from '../../ports/log.ts';
 import { createSharedClock, systemClock, systemRandom } from '../../runtime/system.ts';
 import type { Migration } from '../../store/migrations.ts';
 import type { PostgresOptions } from '../../store/postgres/open-database.ts';
-import { checkDatabaseFile } from '../../store/sqlite/check-file.ts';
+import { checkDatabaseFile } from '../../store/sqlite/copy-database.ts';
 import type { DatabaseFormat } from '../../store/sqlite/database-format.ts';
-import type { OpeningCheck, OpenOptions } from '../../store/sqlite/open-options.ts';
+import type { OpenOptions } from '../../store/sqlite/open-options.ts';
 
 type OnPostgres = Pick<PostgresOptions, 'migrations' | 'beforeWriting' | 'mayMigrate' | 'log' | 'hearTime'>;
 export type StoreOptions = OnPostgres & Pick<OpenOptions, 'checksAfterCrash'>;
@@ -33,19 +32,13 @@ export async function openIn<Store>(
     : stores.openSqlite(sqlitePath(database), {
         ...options,
         nextTurn,
-        ...(log && { onChecked: logCheck(log) }),
+        // The check has delayed the start.
+        onChecked: (durationMs) =>
+          log?.info(
+            { durationMs: Math.round(durationMs) },
+            'the database was not closed by its last process, or is open in another: all of it was checked and is intact',
+          ),
       });
-}
-
-/** Logs the check that delayed the start. */
-function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {
-  return ({ depth, durationMs }) =>
-    log.info(
-      { durationMs: Math.round(durationMs) },
-      depth === 'quick'
-        ? 'the database was not closed by its last process, or is open in another: its structure was checked and is intact'
-        : 'the database has changed since Berth closed it: all of it was checked and is intact',
-    );
 }
 
 /** The dependencies of a command that runs beside the server. */

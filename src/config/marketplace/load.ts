@@ -1,20 +1,16 @@
 import { dirname, resolve } from 'node:path';
 import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from '../findings.ts';
 import { createPathResolver, parseConfig, resolveServerPaths } from '../parse-config.ts';
-import { type ConfigFlags, type Environment, type Override, readOverrides } from '../settings.ts';
+import { type ConfigFlags, type Environment, readOverrides } from '../settings.ts';
 import { tlsFindings } from '../tls-findings.ts';
 import { readYamlFile } from '../yaml-file.ts';
 import { loadProfile } from './load-profile.ts';
 import { type MarketplaceConfig, marketplaceConfigSchema } from './schema.ts';
 
-export interface MarketplaceFlags extends ConfigFlags {
-  allowPrivate?: boolean | undefined;
-}
-
 export interface MarketplaceLoadOptions {
   /** `--config`. Default: `BERTH_MARKETPLACE_CONFIG`, then the built-in defaults (no provider). */
   file?: string | undefined;
-  flags: MarketplaceFlags;
+  flags: ConfigFlags;
   env: Environment;
 }
 
@@ -24,8 +20,7 @@ const PREFIX = 'BERTH_MARKETPLACE_';
 export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptions): MarketplaceConfig {
   const path = file ?? (env[`${PREFIX}CONFIG`] || undefined);
   const yaml = path === undefined ? undefined : readYamlFile(path);
-  const overrides = [...readOverrides(flags, env, PREFIX), ...allowPrivateOf(flags)];
-  const { config, sources } = parseConfig(marketplaceConfigSchema, yaml, overrides);
+  const { config, sources } = parseConfig(marketplaceConfigSchema, yaml, readOverrides(flags, env, PREFIX));
   const inFile = createPathResolver(yaml?.file, new Map([['file', 'file']]));
   const absolute = <T extends object, K extends keyof T & string>(entry: T, ...keys: K[]): T => ({
     ...entry,
@@ -38,12 +33,6 @@ export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptio
     providers: config.providers.map((entry) => absolute(entry, 'api_key_file', 'password_file', 'profile')),
     ...(config.mail && { mail: { smtp: absolute(config.mail.smtp, 'password_file') } }),
   };
-}
-
-function allowPrivateOf({ allowPrivate }: MarketplaceFlags): Override[] {
-  return allowPrivate
-    ? [{ path: ['allow_private'], source: 'flag', name: '--allow-private', value: true }]
-    : [];
 }
 
 /** Whether a file configures a marketplace. An orchestrator's file has no providers. */

@@ -64,8 +64,8 @@ const providerSchema = z
     profile: text.optional(),
     /** Whether `base_url` may be plain http and resolve to a private address. */
     allow_private: z.boolean().default(false),
-    /** Overrides `verify_ssh` below. */
-    verify_ssh: z.boolean().optional(),
+    /** Whether a machine must pass the SSH proof before it is sold as running. */
+    verify_ssh: z.boolean().default(true),
   })
   .superRefine((provider, context) => {
     for (const problem of credentialProblems(provider)) context.addIssue({ code: 'custom', ...problem });
@@ -94,40 +94,12 @@ function credentialProblems({
   return [];
 }
 
-const { polling, maxLosses, spending, mailsKeptMs, auditKeptMs } = defaultOptions;
+const { spending, mailsKeptMs, auditKeptMs } = defaultOptions;
 const { zeroBalance } = defaultOptions.billing;
 
 const minutesSchema = z.number().nonnegative().max(527_040);
 const hoursSchema = z.number().max(8784);
 const daysSchema = z.number().max(3650);
-
-const rangeSchema = z
-  .tuple([z.number().min(1), z.number().max(3600)])
-  .refine(([min, max]) => min <= max, 'expected [min, max] with min <= max');
-
-const pollingSchema = z
-  .strictObject({
-    /** Interval between two polls of an active deployment, drawn from [min, max]. */
-    interval_s: rangeSchema.default([polling.intervalMs[0] / 1000, polling.intervalMs[1] / 1000]),
-    /**
-     * Maximum concurrent polls, launches and deletions at one provider, over all servers. The same number of changes
-     * for requests is allowed in addition.
-     */
-    concurrency: z.int().min(1).max(1000).default(polling.concurrency),
-    /**
-     * Limit on deployments and volumes that end within ten minutes because a provider lost them. Beyond it, an operator
-     * must confirm.
-     */
-    max_losses: z
-      .strictObject({
-        /** Share of the deployments and volumes at the provider. */
-        share: z.number().min(0).max(1).default(maxLosses.share),
-        /** Minimum of the limit, however few there are. */
-        least: z.int().min(1).max(1_000_000).default(maxLosses.least),
-      })
-      .prefault({}),
-  })
-  .prefault({});
 
 const billingSchema = z
   .strictObject({
@@ -156,11 +128,6 @@ const billingSchema = z
         stopped_grace_hours: hoursSchema.nonnegative().default(zeroBalance.stoppedGraceMs / 3_600_000),
         /** Time from the first notice by mail until volumes are deleted. */
         volumes_kept_days: daysSchema.min(1).default(zeroBalance.volumes.keepMs / DAY_MS),
-        /** Times of further mails before the deletion. */
-        volume_notice_days: z
-          .array(daysSchema.positive())
-          .max(10)
-          .default(zeroBalance.volumes.noticesMs.map((ms) => ms / DAY_MS)),
       })
       .prefault({}),
   })
@@ -201,9 +168,8 @@ const retentionSchema = z
 const smtpSchema = z
   .strictObject({
     host: text,
+    /** On port 465 TLS begins with the first byte. On others, STARTTLS is used if the server offers it. */
     port: z.int().min(1).max(65_535).default(587),
-    /** Whether TLS begins with the first byte, as on port 465. Otherwise STARTTLS is used if the server offers it. */
-    secure: z.boolean().default(false),
     user: text.optional(),
     password_env: variableSchema.optional(),
     password_file: text.optional(),
@@ -248,11 +214,6 @@ export const marketplaceConfigSchema = z
     cors_origins: z.array(originSchema).max(64).default([]),
     database: databaseSchema.default('sqlite:./.berth/marketplace.db'),
     providers: z.array(providerSchema).max(1000).default([]),
-    /** The same as `allow_private` for every provider. */
-    allow_private: z.boolean().default(false),
-    /** Whether a machine must pass the SSH proof before it is sold as running. */
-    verify_ssh: z.boolean().default(true),
-    polling: pollingSchema,
     billing: billingSchema,
     team_limits: teamLimitsSchema,
     retention: retentionSchema,
@@ -262,12 +223,12 @@ export const marketplaceConfigSchema = z
     rate_limits: rateLimitsSchema,
     log: logSchema,
   })
-  .superRefine(({ providers, allow_private }, context) => {
-    for (const [index, { id, base_url, profile, allow_private: own }] of providers.entries()) {
+  .superRefine(({ providers }, context) => {
+    for (const [index, { id, base_url, profile, allow_private }] of providers.entries()) {
       const issue = (key: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['providers', index, key], message });
       if (providers.findIndex((other) => other.id === id) !== index) issue('id', `duplicate id ${id}`);
-      const problem = baseUrlProblem(base_url, allow_private || own);
+      const problem = baseUrlProblem(base_url, allow_private);
       if (problem !== undefined) issue('base_url', problem);
       if (profile === undefined && bundledProfileFile(id) === undefined)
         issue(

@@ -16,12 +16,11 @@ import {
 
 describe('a program that berth doctor checks', () => {
   const diagnosed = async (script: string, isEnded = true): Promise<Diagnosis[]> => {
-    await using program = prepareProgram(script, { start_timeout_s: 5 });
+    await using program = prepareProgram(script);
     const { place, clock } = program;
     const options = exec.configSchema.parse({
       driver: 'exec',
       command: ['sh', '-c', script],
-      start_timeout_s: 5,
       environment: ['PLACE'],
     });
     const findings = exec.diagnose?.(options, setting({ env: { ...process.env, PLACE: place }, clock }));

@@ -17,7 +17,7 @@ for (const { isPlain, attachVolume, hosts } of [
       const clock = new VirtualClock();
       const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
       const simulator = await createSimulator(
-        { stateFile: ':memory:', capacity, platform: { attach_volume: attachVolume } },
+        { stateFile: ':memory:', capacity, platform: { attachVolume } },
         clock,
       );
       const answer = answersOf(isPlain ? simulator : withHosts(simulator, ['n1', 'n2']), clock, isPlain);

@@ -90,7 +90,10 @@ async function connect(
 const STOP_MS = 5_000;
 const STOP_SOON_MS = 300;
 
-/** A limit of the configuration in milliseconds; `berth doctor` may shorten it. */
+/** Time in which the driver must answer `info` when Berth starts. */
+const START_TIMEOUT_S = 30;
+
+/** A limit in milliseconds; `berth doctor` may shorten it. */
 function withinOf(seconds: number, { asking }: Pick<DriverSetting, 'asking'>): number {
   return Math.min(seconds * 1000, asking?.withinMs ?? Number.POSITIVE_INFINITY);
 }
@@ -109,7 +112,7 @@ async function createChannel(
     log,
     greeter,
     timeoutMs: withinOf(options.timeout_s, { asking }),
-    startTimeoutMs: withinOf(options.start_timeout_s, { asking }),
+    startTimeoutMs: withinOf(START_TIMEOUT_S, { asking }),
   };
   const { command, url = '' } = options;
   if (command === undefined) {

@@ -33,14 +33,12 @@ export const execConfigSchema = z
     environment: z.array(variableName).max(100).default([]),
     /** The environment variable with the bearer token for `url`. */
     token_env: variableName.default('BERTH_DRIVER_TOKEN'),
-    /** Time limit of a request; must be under a quarter of `reconcile.lease_s`. */
+    /** Time limit of a request; must be under a quarter of the lease of a step. */
     timeout_s: z
       .number()
       .min(0.1)
       .max(20)
       .default(Math.floor(DEFAULT_CALL_MS / 1_000)),
-    /** Time in which the driver must answer `info` when Berth starts. */
-    start_timeout_s: z.number().min(0.1).max(600).default(30),
   })
   .refine(({ command, url }) => (command === undefined) !== (url === undefined), {
     error: 'expected either command or url',

@@ -192,7 +192,7 @@ it('requests info again after a lost connection, because another program may ans
 });
 
 it('waits at startup for a driver that does not listen yet, and then reports it', async () => {
-  const options = exec.configSchema.parse({ driver: 'exec', url: 'http://127.0.0.1:1/', start_timeout_s: 3 });
+  const options = exec.configSchema.parse({ driver: 'exec', url: 'http://127.0.0.1:1/' });
   const clock = new VirtualClock();
   const opening = exec.open(options, setting({ clock }));
   await expect(clock.advanceUntilSettled(opening, 100)).rejects.toThrow(

@@ -9,7 +9,7 @@ for (const attachVolume of ['hot', 'cold'] as const) {
       const clock = new VirtualClock();
       const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
       const driver = await createSimulator(
-        { stateFile: ':memory:', capacity, platform: { attach_volume: attachVolume } },
+        { stateFile: ':memory:', capacity, platform: { attachVolume } },
         clock,
       );
       return suiteContext(driver, clock);

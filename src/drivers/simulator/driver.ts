@@ -9,7 +9,12 @@ import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts'
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { Fatal, InUse } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
-import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
+import {
+  type SimulatedCapacity,
+  type SimulatorBehavior,
+  type SimulatorConfig,
+  simulatorConfigSchema,
+} from './options.ts';
 import type { Simulator } from './platform/simulator.ts';
 import {
   assertStateFile,
@@ -37,10 +42,7 @@ export const simulator: DriverDefinition<SimulatorConfig> = {
   placesOnHosts: true,
   async manifests() {
     const { manifestOf } = await import('./platform/rules.ts');
-    return (['hot', 'cold'] as const).map((attach) => ({
-      setting: `attach_volume: ${attach}`,
-      manifest: manifestOf({ attach_volume: attach }, 0),
-    }));
+    return [{ manifest: manifestOf({ attachVolume: 'hot' }, 0) }];
   },
   configSchema: simulatorConfigSchema,
   imageAdvice: 'The simulator needs none: its machines accept any image name.',
@@ -51,13 +53,12 @@ export const simulator: DriverDefinition<SimulatorConfig> = {
   diagnose: (options, setting) =>
     options.address === undefined
       ? diagnoseHere(stateFileOf(setting))
-      : diagnoseThere(options.address, options.attach_volume, setting),
-  async open(options, setting) {
+      : diagnoseThere(options.address, setting),
+  async open({ address }, setting) {
     const { catalog, env, clock } = setting;
-    const { address, attach_volume: attachVolume } = options;
-    if (address === undefined) return openSimulator(options, catalog, stateFileOf(setting), clock);
+    if (address === undefined) return openSimulator(catalog, stateFileOf(setting), clock);
     const { connectSimulator } = await import('./remote/driver.ts');
-    return connectSimulator({ address, attachVolume, token: readToken(env) }, clock);
+    return connectSimulator({ address, token: readToken(env) }, clock);
   },
 };
 
@@ -79,13 +80,9 @@ async function* diagnoseHere(stateFile: string): AsyncGenerator<Diagnosis> {
   };
 }
 
-async function* diagnoseThere(
-  address: string,
-  attachVolume: SimulatorConfig['attach_volume'],
-  { env, clock }: DriverSetting,
-): AsyncGenerator<Diagnosis> {
+async function* diagnoseThere(address: string, { env, clock }: DriverSetting): AsyncGenerator<Diagnosis> {
   const { connectSimulator } = await import('./remote/driver.ts');
-  const driver = connectSimulator({ address, attachVolume, token: readToken(env) }, clock);
+  const driver = connectSimulator({ address, token: readToken(env) }, clock);
   try {
     const listing = await driver.list();
     const subject = `simulator at ${address}`;
@@ -114,10 +111,10 @@ export function readToken(env: DriverSetting['env']): string | undefined {
 
 /** Opens the simulator in this process, with the catalog's units. @throws {Fatal} */
 export async function openSimulator(
-  platform: SimulatorConfig,
   catalog: Catalog,
   stateFile: string,
   clock: DriverSetting['clock'],
+  platform: Partial<SimulatorBehavior> = {},
 ): Promise<Simulator> {
   const { createSimulator } = await import('./platform/simulator.ts');
   try {

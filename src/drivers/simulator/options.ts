@@ -2,43 +2,53 @@ import { z } from 'zod';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { createSeededRandom } from '../kit/seeded-random.ts';
 
-type Range = [min: number, max: number];
+type Range = readonly [min: number, max: number];
 
-const range = z
-  .tuple([z.number().nonnegative(), z.number().nonnegative()])
-  .refine(([min, max]) => min <= max, 'expected [min, max] with min <= max');
-const rate = z.number().min(0).max(1);
-
-/** The keys under `platform:` in berth.yaml. Each `…_ms` is a range to draw from. */
+/** The keys under `platform:` in berth.yaml. */
 export const simulatorConfigSchema = z.strictObject({
   driver: z.literal('simulator').default('simulator'),
-  /**
-   * Address of a `berth simulator`. Without it, the simulator runs inside `berth serve`. With an address, that process
-   * has the machines, and `berth serve` reads only `attach_volume` of the settings below.
-   */
+  /** Address of a `berth simulator`. Without it, the simulator runs inside `berth serve`. */
   address: z
     .url({ protocol: /^http$/, error: 'expected an address such as http://127.0.0.1:8090' })
     .optional(),
-  /** The same seed, refs and calls give the same draws. */
-  seed: z.union([z.int(), z.string()]).default(1),
-  boot_ms: range.default([1000, 3000]),
-  stop_ms: range.default([300, 1000]),
-  start_ms: range.default([1000, 2500]),
-  restart_ms: range.default([1000, 2500]),
-  destroy_ms: range.default([300, 1000]),
-  volume_ms: range.default([100, 400]),
-  /** Whether volumes can be attached while the machine runs, or only while it is stopped. */
-  attach_volume: z.enum(['hot', 'cold']).default('hot'),
-  /** Time after which the platform reaps a stopped machine. By default it never does. */
-  reap_stopped_after_s: z.number().nonnegative().optional(),
-  /** Time from a boot until the platform reclaims a machine of a spot offer. By default it never does. */
-  reclaim_spot_after_s: range.optional(),
-  /** Probability that a first boot fails. */
-  boot_failure_rate: rate.default(0),
-  /** Probability that a machine boots but its SSH server never listens. */
-  ssh_never_up_rate: rate.default(0),
 });
 export type SimulatorConfig = z.infer<typeof simulatorConfigSchema>;
+
+/** How the simulated platform behaves. Each `…Ms` is a range to draw from. */
+export interface SimulatorBehavior {
+  /** The same seed, refs and calls give the same draws. */
+  seed: string | number;
+  bootMs: Range;
+  stopMs: Range;
+  startMs: Range;
+  restartMs: Range;
+  destroyMs: Range;
+  volumeMs: Range;
+  /** Whether volumes can be attached while the machine runs, or only while it is stopped. */
+  attachVolume: 'hot' | 'cold';
+  /** Time after which the platform reaps a stopped machine. By default it never does. */
+  reapStoppedAfterS?: number;
+  /** Time from a boot until the platform reclaims a machine of a spot offer. By default it never does. */
+  reclaimSpotAfterS?: Range;
+  /** Probability that a first boot fails. */
+  bootFailureRate: number;
+  /** Probability that a machine boots but its SSH server never listens. */
+  sshNeverUpRate: number;
+}
+
+/** The behavior of the bundled simulator. */
+export const defaultBehavior: SimulatorBehavior = {
+  seed: 1,
+  bootMs: [1000, 3000],
+  stopMs: [300, 1000],
+  startMs: [1000, 2500],
+  restartMs: [1000, 2500],
+  destroyMs: [300, 1000],
+  volumeMs: [100, 400],
+  attachVolume: 'hot',
+  bootFailureRate: 0,
+  sshNeverUpRate: 0,
+};
 
 type Size = Pick<MachineSpec, 'vcpus' | 'memoryGb' | 'rootDiskGb' | 'gpuCount' | 'gpuType'>;
 
@@ -59,7 +69,8 @@ export interface SimulatorOptions {
   readonly capacity: readonly SimulatedCapacity[];
   /** Listen address of the machines' SSH servers, and their public address. Default `127.0.0.1`. */
   host?: string;
-  platform?: z.input<typeof simulatorConfigSchema>;
+  /** What differs from {@link defaultBehavior}. */
+  platform?: Partial<SimulatorBehavior>;
 }
 
 /** Draws that depend only on the seed and their name, so that neither order nor a restart changes them. */

@@ -66,12 +66,12 @@ export const realClock: Clock = {
 
 /** All durations zero, for tests that do not depend on time. */
 export const instantly = {
-  boot_ms: [0, 0],
-  stop_ms: [0, 0],
-  start_ms: [0, 0],
-  restart_ms: [0, 0],
-  destroy_ms: [0, 0],
-  volume_ms: [0, 0],
+  bootMs: [0, 0],
+  stopMs: [0, 0],
+  startMs: [0, 0],
+  restartMs: [0, 0],
+  destroyMs: [0, 0],
+  volumeMs: [0, 0],
 } satisfies Record<string, [number, number]>;
 
 /** The value of a step. @throws {Error} if the step is not done */

@@ -1,3 +1,5 @@
+import { WORK_LEASE_MS } from '../../work/lease-time.ts';
+
 /** How many instances of a platform, and of each of its hosts, may be lost before an operator has to decide. */
 export interface LossCapOptions {
   /** Share of the instances before the losses, from 0 to 1. */
@@ -46,12 +48,19 @@ export interface ReconcileOptions {
   orphanGraceMs: number;
 }
 
-/** Options without a configuration key. */
-export const fixedReconcileOptions = {
+/** The options that berth.yaml does not have. */
+export const defaultReconcileOptions = {
+  leaseMs: WORK_LEASE_MS,
+  probeIntervalMs: 2_000,
+  watchIntervalMs: 5_000,
   maxConcurrentSteps: 64,
   firstRetryMs: 250,
   lastRetryMs: 30_000,
   restoreDoubtMs: 600_000,
+  emptyForMs: 600_000,
+  holdLostClaimsMs: 3_600_000,
+  orphanGraceMs: 600_000,
+  maxLosses: { share: 0.2, least: 5 },
 } satisfies Partial<ReconcileOptions>;
 
 export const CLOCK_SKEW_ALARM =

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Listing } from '../model/platform-driver.ts';
-import { fixedReconcileOptions, type ReconcileOptions } from './options.ts';
+import { defaultReconcileOptions, type ReconcileOptions } from './options.ts';
 import { type Judge, SharedListing } from './shared-listing.ts';
 
 type Item = { ref: string };
@@ -10,7 +10,7 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
   const clock = new VirtualClock();
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const options: ReconcileOptions = {
-    ...fixedReconcileOptions,
+    ...defaultReconcileOptions,
     leaseMs: 30_000,
     callTimeoutMs: 5_000,
     probeIntervalMs: 1,

@@ -81,7 +81,7 @@ export class Deviations {
     return { name: ref, ref, host, problem: owner === 'ordered' ? undefined : detail };
   }
 
-  /** Applies `reconcile.orphans` to parts of a machine that nothing owns. Only a person decides about volumes. */
+  /** Applies `orphans` to parts of a machine that nothing owns. Only a person decides about volumes. */
   async #actOnOrphan({ ref, note }: Leftover, since: number): Promise<void> {
     const { clock, options, sightings } = this.#context;
     const isYoung = clock.now() - since < options.orphanGraceMs;

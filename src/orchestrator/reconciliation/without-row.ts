@@ -202,7 +202,7 @@ export interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 60 * 60_000;
 
-/** Applies `reconcile.orphans` to machines, or parts of machines, with Berth's tag whose row is missing and cannot be restored. */
+/** Applies `orphans` to machines, or parts of machines, with Berth's tag whose row is missing and cannot be restored. */
 export class OrphanPolicy {
   readonly #context: ReconcileContext;
   /** Machines with a call in progress. */

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { DatabaseRefused } from '../database-refused.ts';
 import { isBackup } from './backup-mark.ts';
 import { findDamage, isThere, pragmaNumber } from './check-database.ts';
-import { copyTo, MODE, openToCopy } from './copy-database.ts';
+import { copyTo, MODE, openUnchanged } from './copy-database.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import { BACKUP_ID } from './database-format.ts';
 import { damaged, fileProblem, refusalOf } from './errors.ts';
@@ -45,7 +45,7 @@ function openSource(path: string): Database.Database {
   try {
     if (isThere(path) && isBackup(path))
       throw new DatabaseRefused(`${path} is a backup that was never started from: copy the file itself.`);
-    return openToCopy(path, orchestratorFormat).source;
+    return openUnchanged(path, orchestratorFormat).source;
   } catch (error) {
     throw refusalOf(error, path);
   }

@@ -3,7 +3,6 @@ import type Database from 'better-sqlite3';
 import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { type DatabaseFormat, ownerOf } from './database-format.ts';
 import { damaged } from './errors.ts';
-import type { CheckDepth } from './open-options.ts';
 
 /** SQLite treats a file shorter than its header as new, and would overwrite it. */
 const HEADER_BYTES = 100;
@@ -41,10 +40,10 @@ export function checkDatabase(
   path: string,
   newest: number,
   format: DatabaseFormat,
-  depth: CheckDepth,
+  isTrusted: boolean,
 ): void {
   const version = checkIdentity(db, path, newest, format);
-  const damage = findDamage(db, path, version, format, depth);
+  const damage = findDamage(db, path, version, format, isTrusted);
   if (damage !== undefined) throw damaged(path, damage);
 }
 
@@ -65,23 +64,22 @@ export function checkIdentity(
 }
 
 /**
- * Checks for damage. Every depth detects a missing version and a truncated file, which takes no time. `full` runs
- * SQLite's integrity check, and also reads the contents of rows, which that does not cover.
+ * Checks for damage. A missing version and a truncated file are always detected, which takes no time. A file that is not
+ * trusted goes through SQLite's integrity check, and the contents of its rows are read, which that does not cover.
  */
 export function findDamage(
   db: Database.Database,
   path: string,
   version: number,
   { unreadable }: DatabaseFormat,
-  depth: CheckDepth = 'full',
+  isTrusted = false,
 ): string | undefined {
   if (version === 0) return 'its version number is missing';
   if (statSync(path).size % pragmaNumber(db, 'page_size') !== 0) return 'the file is cut short';
-  if (depth === 'none') return undefined;
-  const check = depth === 'quick' ? 'quick_check(1)' : 'integrity_check(1)';
-  const structure = db.pragma(check, { simple: true });
+  if (isTrusted) return undefined;
+  const structure = db.pragma('integrity_check(1)', { simple: true });
   if (structure !== 'ok') return String(structure);
-  const row = depth === 'full' ? db.prepare(unreadable).pluck().get() : undefined;
+  const row = db.prepare(unreadable).pluck().get();
   return row === undefined ? undefined : `the row of ${row} cannot be read`;
 }
 

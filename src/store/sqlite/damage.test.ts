@@ -11,8 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../../../test/support/time/until.ts';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
-import { StoreUnavailable } from '../../orchestrator/model/store.ts';
+import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import { openSqliteStore } from './store.ts';
@@ -149,8 +150,11 @@ describe('a journal that a crash left', () => {
   });
 });
 
+const isTrue = (): boolean => true;
+const isFalse = (): boolean => false;
+
 describe('a file that vanishes while it is in use [database-file-vanishes]', () => {
-  const write = (store: ReturnType<typeof openSqliteStore>, id: string) =>
+  const write = (store: Store, id: string) =>
     store.transact((tx) => tx.credentials.insertAccount({ id, name: id, passwordHash: null, createdAt: 0 }));
   const claim = {
     platform: 'default',
@@ -160,19 +164,24 @@ describe('a file that vanishes while it is in use [database-file-vanishes]', () 
     limit: 1,
     resourceKind: 'instance',
   } as const;
+  const seen = { watch: { everyMs: 5 } };
+  const noticed = (store: Store) =>
+    until('it is noticed', () => store.claimWork(claim).then(isFalse, isTrue));
 
   it.each(['', '-wal'])(
     '(berth.db%s) makes writes unavailable until it is back; reads go on',
     async (suffix) => {
-      const store = openSqliteStore(path);
+      const store = openSqliteStore(path, seen);
       await write(store, 'before');
       renameSync(`${path}${suffix}`, `${path}.away`);
+      await noticed(store);
       await expect(write(store, 'lost')).rejects.toThrow(StoreUnavailable);
       await expect(store.claimWork(claim)).rejects.toThrow(
         /was moved, deleted or replaced while it is in use/,
       );
       expect(await store.read.credentials.accountById('before')).not.toBeNull();
       renameSync(`${path}.away`, `${path}${suffix}`);
+      await until('it is back', () => store.claimWork(claim).then(isTrue, isFalse));
       await write(store, 'after');
       await store.close();
       const reader = openSqliteStore(path);
@@ -183,9 +192,10 @@ describe('a file that vanishes while it is in use [database-file-vanishes]', () 
   );
 
   it('is saved when the process ends, if its journal was deleted', async () => {
-    const store = openSqliteStore(path);
+    const store = openSqliteStore(path, seen);
     await write(store, 'before');
     rmSync(`${path}-wal`);
+    await noticed(store);
     await expect(write(store, 'lost')).rejects.toThrow(StoreUnavailable);
     await store.close();
     const reader = openSqliteStore(path);

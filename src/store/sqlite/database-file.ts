@@ -9,7 +9,6 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { StoreUnavailable } from '../../ports/errors.ts';
 
 /** Renames the draft unless a file of that name exists. Returns whether it did. */
 export function putInPlace(draft: string, path: string): boolean {
@@ -50,30 +49,4 @@ export function sync(path: string): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-/**
- * Checks that an open database is still the file at its path. SQLite continues to write into a file or a journal that
- * was moved or deleted, and all of that would be lost when the process ends.
- */
-export class FileIdentity {
-  readonly #inodes: ReadonlyMap<string, bigint | undefined>;
-
-  /** `path` must be open and have been read once, so that its journal exists. */
-  constructor(path: string) {
-    this.#inodes = new Map([path, `${path}-wal`].map((file) => [file, inodeOf(file)]));
-  }
-
-  /** @throws {StoreUnavailable} while a file is not at its path. */
-  assertInPlace(): void {
-    for (const [file, inode] of this.#inodes)
-      if (inodeOf(file) !== inode)
-        throw new StoreUnavailable(
-          `the file ${file} was moved, deleted or replaced while it is in use: move it back, or stop the server, which saves what it has`,
-        );
-  }
-}
-
-function inodeOf(file: string): bigint | undefined {
-  return statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
 }

@@ -2,11 +2,9 @@ import { realpathSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { SchemaChanged } from '../database-refused.ts';
 import { CloseMark, readLastClose } from './close-mark.ts';
-import { FileIdentity } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fromSqlite, tellsDamage } from './errors.ts';
-import { ForeignCommits } from './foreign-commits.ts';
-import { JournalTruncation } from './journal-truncation.ts';
+import { FileWatch } from './file-watch.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import type { OpenOptions } from './open-options.ts';
 
@@ -27,14 +25,12 @@ interface Waiting {
 export class EmbeddedDatabase {
   readonly writer: Database.Database;
   readonly reader: Database.Database;
-  readonly #file: FileIdentity;
+  readonly #file: FileWatch;
   /** Reads the version of the tables in each transaction. */
   readonly #versionNow: Database.Statement;
   readonly #version: unknown;
   /** Undefined: the file was opened without a check or found damaged, so it is not known to be undamaged. */
   #closeMark: CloseMark | undefined;
-  readonly #journal: JournalTruncation;
-  readonly #foreignCommits: ForeignCommits;
   readonly #nextTurn: (() => Promise<void>) | undefined;
   /** Transactions within the open SQLite transaction. Empty: none is open. */
   #waiting: Waiting[] = [];
@@ -42,24 +38,19 @@ export class EmbeddedDatabase {
 
   /** @throws {DatabaseRefused} if the file cannot be used as it is. */
   constructor(path: string, options: OpenOptions, format: DatabaseFormat) {
-    const isSound = options.checksAfterCrash !== false || readLastClose(path) !== 'crashed';
+    const isSound = options.checksAfterCrash !== false || readLastClose(path) !== 'open';
     this.writer = openDatabase(path, options, format);
     this.#closeMark = isSound ? new CloseMark(path) : undefined;
     this.reader = openReader(path);
     // The journal exists from the first read on.
     this.reader.prepare('SELECT count(*) FROM sqlite_schema').get();
-    this.#file = new FileIdentity(realpathSync(path));
     this.#versionNow = this.writer.prepare('SELECT user_version FROM pragma_user_version').pluck();
     this.#version = this.#versionNow.get();
     this.#nextTurn = options.nextTurn;
-    this.#journal = new JournalTruncation(
-      this.writer,
-      (truncate) => this.#inTurn(async () => truncate(), 'alone'),
-      options.truncateJournalAfterMs,
-    );
-    this.#foreignCommits = new ForeignCommits(this.writer, options.lookForCommitsEveryMs);
+    const inTurn = (truncate: () => void) => this.#inTurn(async () => truncate(), 'alone');
+    this.#file = new FileWatch(realpathSync(path), this.writer, inTurn, options.watch);
     // An earlier process may have been killed before it truncated the journal.
-    this.#journal.plan();
+    this.#file.written();
   }
 
   /**
@@ -93,7 +84,7 @@ export class EmbeddedDatabase {
 
   /** Calls `listener` soon after another process has committed. */
   onForeignCommit(listener: () => void): void {
-    this.#foreignCommits.subscribe(listener);
+    this.#file.onForeignCommit(listener);
   }
 
   /** Runs `body` after the earlier ones have ended. `alone` runs it outside any transaction. */
@@ -122,7 +113,7 @@ export class EmbeddedDatabase {
       this.#failAll(waiting, this.toCoreError(error));
       return;
     }
-    this.#journal.plan();
+    this.#file.written();
     for (const { committed, failed } of waiting) tell(committed, failed);
   }
 
@@ -138,10 +129,8 @@ export class EmbeddedDatabase {
   }
 
   close(): Promise<void> {
-    this.#journal.stop();
-    this.#foreignCommits.stop();
+    this.#file.stop();
     return this.#inTurn(async () => {
-      this.#journal.stop();
       this.reader.close();
       this.writer.close();
       this.#closeMark?.closed();

@@ -5,11 +5,11 @@ import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
 import { checkDatabase, isThere } from './check-database.ts';
-import { isOlderJournal, type LastClose, readLastClose } from './close-mark.ts';
+import { readLastClose } from './close-mark.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fileProblem, refusalOf } from './errors.ts';
-import type { CheckDepth, OpenOptions } from './open-options.ts';
+import type { OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 /**
@@ -73,28 +73,24 @@ function setDurable(db: Database.Database): void {
   db.pragma('busy_timeout = 5000');
 }
 
-/** The close mark decides how much of the file is checked. */
-const depths: Record<Exclude<LastClose, 'crashed'>, CheckDepth> = { clean: 'none', unknown: 'full' };
-
-function depthAfterCrash(path: string, isChecked: boolean): CheckDepth {
-  if (!isChecked) return 'none';
-  return isOlderJournal(path) ? 'full' : 'quick';
-}
-
+/** Opens a file, and checks all of it for damage unless it was closed by Berth. */
 function connectSound(
   path: string,
   newest: number,
   format: DatabaseFormat,
   { checksAfterCrash = true, onChecked }: Pick<OpenOptions, 'checksAfterCrash' | 'onChecked'> = {},
 ): Database.Database {
-  // The mark is read before a connection creates the journal by which a crash is detected.
+  // The mark is read before a connection creates a journal.
   const lastClose = readLastClose(path);
-  const depth = lastClose === 'crashed' ? depthAfterCrash(path, checksAfterCrash) : depths[lastClose];
+  const isTrusted =
+    format.hasBackups && isBackup(path)
+      ? false
+      : lastClose === 'closed' || (lastClose === 'open' && !checksAfterCrash);
   const begunAt = performance.now();
   const db = new Database(path, { fileMustExist: true });
   try {
-    checkDatabase(db, path, newest, format, depth);
-    if (depth !== 'none') onChecked?.({ depth, durationMs: performance.now() - begunAt });
+    checkDatabase(db, path, newest, format, isTrusted);
+    if (!isTrusted) onChecked?.(performance.now() - begunAt);
     return db;
   } catch (error) {
     db.close();

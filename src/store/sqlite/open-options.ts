@@ -1,16 +1,5 @@
 import type { Migration } from '../migrations.ts';
-
-/**
- * How much of a file is read to detect damage. `quick`: SQLite's own structures, without indexes; about a second for
- * 1,000,000 rows. `full`: also that indexes match the rows, and the contents of the rows; about ten times as long.
- */
-export type CheckDepth = 'none' | 'quick' | 'full';
-
-/** A check that ran because the file may have changed since it was closed. */
-export interface OpeningCheck {
-  depth: CheckDepth;
-  durationMs: number;
-}
+import type { WatchOptions } from './file-watch.ts';
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
@@ -24,11 +13,9 @@ export interface OpenOptions {
    */
   checksAfterCrash?: boolean;
   /** Called after the check for damage, if there was one. */
-  onChecked?: (check: OpeningCheck) => void;
-  /** How long after a write the write-ahead log is truncated; default: some seconds. */
-  truncateJournalAfterMs?: number;
-  /** Interval between checks for commits of other processes; default: half a second. */
-  lookForCommitsEveryMs?: number;
+  onChecked?: (durationMs: number) => void;
+  /** Other times of the file's watch. */
+  watch?: WatchOptions;
   /**
    * Resolves in the next turn of the event loop: transactions until then are committed together. Absent: each is
    * committed at once.

@@ -48,7 +48,7 @@ it('the store reports that it is unavailable, in reads, transactions and claims,
 it('notifies listeners soon after another process has written, but not about its own writes [sqlite-foreign-commit]', async () => {
   const store = await openNew();
   const path = join(folder, 'berth.db');
-  const [server, command] = [openSqliteStore(path, { lookForCommitsEveryMs: 1 }), store];
+  const [server, command] = [openSqliteStore(path, { watch: { everyMs: 1 } }), store];
   let notifications = 0;
   const missed = Promise.withResolvers<void>();
   server.subscribe({

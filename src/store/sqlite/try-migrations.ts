@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { DatabaseRefused } from '../database-refused.ts';
 import type { Migration } from '../migrations.ts';
-import { copyTo, openToCopy } from './copy-database.ts';
+import { copyTo, openUnchanged } from './copy-database.ts';
 import { removeDraft } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fileProblem, refusalOf } from './errors.ts';
@@ -20,7 +20,7 @@ export async function tryMigrations(
   const draft = `${path}.upgrade-${process.pid}`;
   let source: Database.Database | undefined;
   try {
-    const opened = openToCopy(path, format, migrations);
+    const opened = openUnchanged(path, format, migrations);
     source = opened.source;
     await copyTo(source, draft);
     openDatabase(draft, { migrations }, format).close();

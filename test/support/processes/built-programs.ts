@@ -7,6 +7,7 @@ const root = join(import.meta.dirname, '../../..');
 
 /** Programs that tests start besides `berth`, by name. */
 const programs = {
+  'quick-berth': 'test/support/processes/quick-berth.ts',
   'serve-with-failpoint': 'test/support/processes/serve-with-failpoint.ts',
   'fast-monitor': 'test/support/processes/fast-monitor.ts',
   'hasty-marketplace': 'test/support/processes/hasty-marketplace.ts',

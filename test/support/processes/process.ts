@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../time/until.ts';
 import { fileOf } from './built-programs.ts';
+import { hasTimes, quickReconcile, writeTimes } from './quick-times.ts';
 
 export const mainFile = fileOf('main');
+export const quickFile = fileOf('quick-berth');
 export const compileCache = fileURLToPath(
   new URL('../../../node_modules/.cache/berth-tests', import.meta.url),
 );
@@ -22,7 +24,7 @@ export interface ProcessOptions {
   env?: Record<string, string>;
   /** What it reads on standard input. */
   input?: string;
-  /** The file that node runs; default `berth`. */
+  /** The file that node runs; default `berth`, with the times beside its configuration. */
   entry?: string;
   /** Another Node than that of this process. */
   node?: string;
@@ -48,7 +50,8 @@ export class BerthProcess {
   stderr = '';
 
   constructor(args: readonly string[], options: ProcessOptions = {}) {
-    const { cwd, env = {}, input, entry = mainFile, ipc = false, uid, through = [] } = options;
+    const { cwd, env = {}, input, ipc = false, uid, through = [] } = options;
+    const { entry = hasTimes(args, cwd) ? quickFile : mainFile } = options;
     const { node = process.execPath } = options;
     const [command = node, ...rest] = [...through, node, entry, ...args];
     this.child = spawn(command, rest, {
@@ -170,21 +173,25 @@ export function writeFastConfig(
 ): string {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'berth.yaml');
-  const range = (from: number, to: number): string => `[${stepMs ?? from}, ${stepMs ?? to}]`;
+  const range = (from: number, to: number): [number, number] => [stepMs ?? from, stepMs ?? to];
   writeFileSync(
     file,
-    `platform:
-${address === undefined ? '' : `  address: ${address}\n`}  boot_ms: ${range(20, 60)}
-  stop_ms: ${range(10, 30)}
-  start_ms: ${range(20, 60)}
-  restart_ms: ${range(20, 60)}
-  destroy_ms: ${range(10, 30)}
-  volume_ms: ${range(5, 20)}
-reconcile: { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, lease_s: ${leaseS} }
+    `platform: { driver: simulator${address === undefined ? '' : `, address: ${address}`} }
 rate_limits: { enabled: false }
 log: { level: warn }
 database: sqlite:data/berth.db
 ${more}`,
   );
+  writeTimes(file, {
+    reconcile: { ...quickReconcile, leaseMs: leaseS * 1_000 },
+    simulator: {
+      bootMs: range(20, 60),
+      stopMs: range(10, 30),
+      startMs: range(20, 60),
+      restartMs: range(20, 60),
+      destroyMs: range(10, 30),
+      volumeMs: range(5, 20),
+    },
+  });
   return file;
 }

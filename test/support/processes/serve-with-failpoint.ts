@@ -1,5 +1,6 @@
 import { main } from '../../../src/berth.ts';
 import type { Store, Transaction } from '../../../src/orchestrator/model/store.ts';
+import { useTimes } from './quick-times.ts';
 
 // A test build of `berth`: it kills itself with SIGKILL when a moment that a message, or its environment, named is reached.
 
@@ -52,4 +53,5 @@ function withCommitFailpoints(store: Store): Store {
   };
 }
 
+useTimes(process.argv);
 await main(process.argv, { failpoint: reached, wrapStore: withCommitFailpoints });

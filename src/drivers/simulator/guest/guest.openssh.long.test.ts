@@ -32,7 +32,7 @@ beforeEach(async () => {
     {
       stateFile: ':memory:',
       capacity,
-      platform: { ...instantly, start_ms: [500, 500], restart_ms: [500, 500] },
+      platform: { ...instantly, startMs: [500, 500], restartMs: [500, 500] },
     },
     clock,
   );

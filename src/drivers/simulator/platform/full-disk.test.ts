@@ -41,7 +41,7 @@ it.each<[string, Change]>([
 ])('resumes by itself after its disk was too full for %s [simulator-full-disk]', async (_what, matches) => {
   const clock = new VirtualClock();
   const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 1, spot: false }];
-  const platform = { boot_ms: [2000, 2000] as [number, number] };
+  const platform = { bootMs: [2000, 2000] as [number, number] };
   const driver = await createSimulator({ stateFile: ':memory:', capacity, platform }, clock);
   const failed = vi.fn();
   process.on('unhandledRejection', failed);

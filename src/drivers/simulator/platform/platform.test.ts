@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { anOrder } from '../../../../test/support/rows/orchestrator-rows.ts';
 import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
+import type { SimulatorOptions } from '../options.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe } from '../simulator.fixture.ts';
 import { createSimulator } from './simulator.ts';
 
@@ -60,7 +60,7 @@ it('starts nothing for a call that was cancelled or became too late while it wai
 
 describe('a create', () => {
   it('is pending for the drawn boot time, then done', async () => {
-    const { driver, clock } = await simulator({ boot_ms: [2000, 2000] });
+    const { driver, clock } = await simulator({ bootMs: [2000, 2000] });
     expect(await driver.create(machineSpec(), null)).toMatchObject({ outcome: 'pending', pollAfterMs: 1000 });
     expect(await observe(driver, 'berth-1')).toEqual({
       ref: 'berth-1',
@@ -105,7 +105,7 @@ describe('a create', () => {
   });
 
   it('fails when the boot fails; the failed machine stays until it is destroyed', async () => {
-    const { driver } = await simulator({ ...instantly, boot_failure_rate: 1 });
+    const { driver } = await simulator({ ...instantly, bootFailureRate: 1 });
     expect(await driver.create(machineSpec(), null)).toMatchObject({
       outcome: 'failed',
       code: 'boot_failed',
@@ -122,7 +122,7 @@ describe('a create', () => {
   });
 
   it('is done for a machine whose SSH never comes up', async () => {
-    const { driver } = await simulator({ ...instantly, ssh_never_up_rate: 1 });
+    const { driver } = await simulator({ ...instantly, sshNeverUpRate: 1 });
     const { sshPort } = endpointOf(doneValue(await driver.create(machineSpec(), null)));
     expect(await isListening(sshPort)).toBe(false);
   });
@@ -145,7 +145,7 @@ describe('SSH', () => {
   });
 
   it('comes up by itself when the boot time has passed', async () => {
-    const { driver, clock } = await simulator({ boot_ms: [10, 10], stop_ms: [10, 10], start_ms: [10, 10] });
+    const { driver, clock } = await simulator({ bootMs: [10, 10], stopMs: [10, 10], startMs: [10, 10] });
     await driver.create(machineSpec(), null);
     await clock.advance(10);
     const { sshPort } = endpointOf(await observe(driver, 'berth-1'));
@@ -182,7 +182,7 @@ describe('the capacity', () => {
 
 describe('calls that do not fit the state', () => {
   it('are conflicts that say when to retry', async () => {
-    const { driver, clock } = await simulator({ boot_ms: [50, 50], stop_ms: [50, 50] });
+    const { driver, clock } = await simulator({ bootMs: [50, 50], stopMs: [50, 50] });
     const conflict = { outcome: 'failed', code: 'conflict', sideEffect: 'none', retryAfterMs: 50 };
     await driver.create(machineSpec(), null);
     expect(await driver.stop('berth-1', null)).toMatchObject(conflict);
@@ -194,7 +194,7 @@ describe('calls that do not fit the state', () => {
 
 describe('the platform on its own', () => {
   it('reaps a machine that has been stopped for a long time', async () => {
-    const { driver, clock } = await simulator({ ...instantly, reap_stopped_after_s: 60 });
+    const { driver, clock } = await simulator({ ...instantly, reapStoppedAfterS: 60 });
     doneValue(await driver.create(machineSpec(), null));
     doneValue(await driver.stop('berth-1', null));
     await clock.advance(59_999);
@@ -204,7 +204,7 @@ describe('the platform on its own', () => {
   });
 
   it('reclaims machines of spot offers only', async () => {
-    const { driver, clock } = await simulator({ ...instantly, reclaim_spot_after_s: [60, 60] });
+    const { driver, clock } = await simulator({ ...instantly, reclaimSpotAfterS: [60, 60] });
     doneValue(await driver.create(machineSpec(), null));
     doneValue(await driver.create(machineSpec({ ref: 'berth-2', offerId: 'h100-spot' }), null));
     await clock.advance(60_000);
@@ -259,27 +259,9 @@ it('puts the units of a datacenter on hosts, keeps each machine on its host, and
   expect(doneValue(await driver.start('d', null)).host).toBe(other);
 });
 
-describe('the configuration', () => {
-  it('has a default for everything', () => {
-    expect(simulatorConfigSchema.parse({})).toMatchObject({
-      driver: 'simulator',
-      boot_ms: [1000, 3000],
-      attach_volume: 'hot',
-    });
-  });
-
-  it.each([
-    ['an unknown name', { boot: [1, 2] }],
-    ['a range that runs backwards', { boot_ms: [2, 1] }],
-    ['a rate above 1', { boot_failure_rate: 2 }],
-  ])('refuses %s', (_name, config) => {
-    expect(simulatorConfigSchema.safeParse(config).success).toBe(false);
-  });
-});
-
 it('draws the same values for the same seed, regardless of other calls', async () => {
   const bootMs = async (refs: string[]): Promise<number> => {
-    const { driver } = await simulator({ boot_ms: [1, 999], seed: 'fixed' });
+    const { driver } = await simulator({ bootMs: [1, 999], seed: 'fixed' });
     for (const ref of refs) await driver.create(machineSpec({ ref, offerId: 'h100-spot' }), null);
     const step = await driver.create(machineSpec(), null);
     return step.outcome === 'pending' ? step.pollAfterMs : 0;

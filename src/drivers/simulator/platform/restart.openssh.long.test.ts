@@ -123,7 +123,7 @@ it('takes another port if its own is in use, and logs it', async () => {
 });
 
 it('does not draw again: a boot ends at its original time', async () => {
-  const slowly = { ...instantly, boot_ms: [60_000, 60_000] } satisfies SimulatorOptions['platform'];
+  const slowly = { ...instantly, bootMs: [60_000, 60_000] } satisfies SimulatorOptions['platform'];
   const first = await start(slowly);
   await first.create(spec, null);
   await stop(first);

@@ -2,7 +2,7 @@ import type { DriverManifest, Endpoint } from '../../../orchestrator/model/platf
 import type { PlatformRules } from '../../../platform-model/rules.ts';
 import { generateHostKey } from '../../kit/host-key.ts';
 import { GUEST_USER } from '../guest/guest.ts';
-import type { Draws, SimulatedCapacity, SimulatorConfig } from '../options.ts';
+import type { Draws, SimulatedCapacity, SimulatorBehavior } from '../options.ts';
 import { hostRulesOf } from './hosts.ts';
 import type { SimulatedMachine } from './records.ts';
 
@@ -13,27 +13,23 @@ const CLOUD_INIT_BYTES = 1024 * 1024;
 
 /** The rules of the configured platform. `host`: the public address of every machine. */
 export function rulesOf(
-  config: SimulatorConfig,
+  config: SimulatorBehavior,
   { capacity, host, draws }: { capacity: () => readonly SimulatedCapacity[]; host: string; draws: Draws },
 ): PlatformRules<SimulatedMachine> {
-  const {
-    volume_ms: volumeMs,
-    reap_stopped_after_s: reapAfterS,
-    reclaim_spot_after_s: reclaimAfterS,
-  } = config;
+  const { volumeMs, reapStoppedAfterS: reapAfterS, reclaimSpotAfterS: reclaimAfterS } = config;
   const pools = (): SimulatedCapacity[] => poolsOf(capacity());
   const poolOf = (offerId: string, datacenter: string): SimulatedCapacity | undefined =>
     pools().find((pool) => pool.offerId === offerId && pool.datacenter === datacenter);
-  const [restartMin, restartMax] = config.restart_ms;
+  const [restartMin, restartMax] = config.restartMs;
   return {
     manifest: manifestOf(config, 0),
     durations: {
-      boot: config.boot_ms,
-      stop: config.stop_ms,
-      start: config.start_ms,
+      boot: config.bootMs,
+      stop: config.stopMs,
+      start: config.startMs,
       // Never zero: for a moment no guest answers, so that the restart is a new boot.
       restart: [Math.max(1, restartMin), Math.max(1, restartMax)],
-      destroy: config.destroy_ms,
+      destroy: config.destroyMs,
       volume: { create: volumeMs, attach: volumeMs, detach: volumeMs, resize: volumeMs, destroy: volumeMs },
     },
     longestPollMs: MAX_POLL_AFTER_MS,
@@ -43,13 +39,13 @@ export function rulesOf(
     },
     hosts: hostRulesOf(pools),
     hasVolumes: (there) => capacity().some(({ datacenter }) => datacenter === there),
-    bootFailureRate: config.boot_failure_rate,
+    bootFailureRate: config.bootFailureRate,
     ...(reapAfterS !== undefined && { reapStoppedAfterMs: reapAfterS * 1000 }),
     reclaimAfterMs({ offerId, datacenter }) {
       if (reclaimAfterS === undefined || !poolOf(offerId, datacenter)?.spot) return undefined;
       return [reclaimAfterS[0] * 1000, reclaimAfterS[1] * 1000];
     },
-    make: ({ ref }) => newGuest(!draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate)),
+    make: ({ ref }) => newGuest(!draws.happens(`${ref}/ssh-never-up`, config.sshNeverUpRate)),
     endpoint: (machine) => endpointOf(machine, host),
   };
 }
@@ -73,7 +69,7 @@ export function newGuest(sshListens: boolean) {
 
 /** `createVisibleWithinMs`: see the port. */
 export function manifestOf(
-  { attach_volume }: Pick<SimulatorConfig, 'attach_volume'>,
+  { attachVolume }: Pick<SimulatorBehavior, 'attachVolume'>,
   createVisibleWithinMs: number,
 ): DriverManifest {
   return {
@@ -81,8 +77,8 @@ export function manifestOf(
     stop: true,
     resume: true,
     restart: true,
-    attachVolume: attach_volume,
-    resizeVolume: attach_volume === 'hot' ? 'attached' : 'detached',
+    attachVolume,
+    resizeVolume: attachVolume === 'hot' ? 'attached' : 'detached',
     createVisibleWithinMs,
     keepsNotes: true,
     volumeUsage: true,

@@ -6,7 +6,7 @@ import { setImmediate } from '../../../ports/timers.ts';
 import type { Guest, GuestFacts } from '../guest/guest.ts';
 import { GuestShell } from '../guest/shell.ts';
 import { openSshServer, type SshServer } from '../guest/ssh-server.ts';
-import type { Draws, SimulatorConfig } from '../options.ts';
+import type { Draws, SimulatorBehavior } from '../options.ts';
 import { GuestFiles } from './disk-files.ts';
 import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
 import { rootDisk, type SimulatedMachine } from './records.ts';
@@ -16,7 +16,7 @@ interface Parts {
   state: SimulatorState;
   clock: Clock;
   draws: Draws;
-  config: SimulatorConfig;
+  config: Pick<SimulatorBehavior, 'bootMs' | 'stopMs' | 'startMs'>;
   host: string;
   platform: Platform<SimulatedMachine>;
 }
@@ -164,7 +164,7 @@ export class Runtime {
     state.forgetMemory(rootDisk(ref));
     if (record.cloudInitUntil === null) {
       writeFirstFiles(spec, guest.files);
-      const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.boot_ms) / 2;
+      const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.bootMs) / 2;
       this.#update(ref, { cloudInitUntil: (bootedAt ?? clock.now()) + settlingMs });
     }
     // The address is assigned even if no server will ever listen there.
@@ -229,8 +229,8 @@ export class Runtime {
       clock,
       facts: () => this.#factsOf(ref),
       powerOff: () =>
-        this.#goDown(ref, { power: 'stopping', until: this.#downAt(ref, 'stop', config.stop_ms) }),
-      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', config.start_ms) }),
+        this.#goDown(ref, { power: 'stopping', until: this.#downAt(ref, 'stop', config.stopMs) }),
+      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', config.startMs) }),
     };
   }
 
@@ -260,7 +260,7 @@ export class Runtime {
     };
   }
 
-  #downAt(ref: OwnerRef, name: string, range: [number, number]): number {
+  #downAt(ref: OwnerRef, name: string, range: readonly [number, number]): number {
     const { clock, draws } = this.#parts;
     const record = this.#recordOf(ref);
     return clock.now() + draws.durationMs(`${record.spec.ref}/${record.boots}/${name}`, range);

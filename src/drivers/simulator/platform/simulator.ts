@@ -2,7 +2,7 @@ import type { PlatformDriver } from '../../../orchestrator/model/platform-driver
 import { createPlatform, driverOf, type Platform } from '../../../platform-model/platform.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { Draws, type SimulatedCapacity, type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
+import { Draws, defaultBehavior, type SimulatedCapacity, type SimulatorOptions } from '../options.ts';
 import { Claims } from './claims.ts';
 import type { SimulatedMachine } from './records.ts';
 import { rulesOf } from './rules.ts';
@@ -35,11 +35,10 @@ export interface Simulator extends PlatformDriver {
  * state is stored separately and survives the orchestrator's process. It is the default platform of `berth serve`.
  * Machines that ran before a crash answer again when the promise resolves.
  *
- * @throws {ZodError} if `options.platform` is invalid
  * @throws {StateInUse} if another process runs the machines of `options.stateFile`
  */
 export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<Simulator> {
-  const config = simulatorConfigSchema.parse(options.platform ?? {});
+  const config = { ...defaultBehavior, ...options.platform };
   const { host = '127.0.0.1' } = options;
   const state = new SimulatorState(options.stateFile, clock);
   const draws = new Draws(config.seed);

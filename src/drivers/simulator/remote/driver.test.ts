@@ -58,7 +58,7 @@ const withoutChance = (key: string, value: unknown) =>
 it.each(['hot', 'cold'] as const)(
   'answers each call as the simulator in this process does, with %s volumes',
   async (attachVolume) => {
-    const platform = { attach_volume: attachVolume };
+    const platform = { attachVolume };
     await using pair = await startRemotePair(platform);
     const clock = new VirtualClock();
     const simulator = await createSimulator({ stateFile: ':memory:', capacity: CAPACITY, platform }, clock);
@@ -254,7 +254,7 @@ it('ignores requests that a web page could send', async () => {
 });
 
 it('records the history of each unit', async () => {
-  await using pair = await startRemotePair({ ...instantly, destroy_ms: [100, 100], stop_ms: [200, 200] });
+  await using pair = await startRemotePair({ ...instantly, destroyMs: [100, 100], stopMs: [200, 200] });
   const { driver, clock } = pair;
   const begun = clock.now();
   for (const ref of ['a', 'b']) doneValue(await driver.create(machineSpec({ ref }), null));

@@ -5,14 +5,15 @@ import { NotReached } from '../../../ports/errors.ts';
 import { orFailure, orUnknown } from '../../kit/answers.ts';
 import { hasCode, NO_CONNECTION } from '../../kit/connection-errors.ts';
 import { httpTransport } from '../../kit/http-transport.ts';
-import type { SimulatorConfig } from '../options.ts';
+import type { SimulatorBehavior } from '../options.ts';
 import { manifestOf } from '../platform/rules.ts';
 import { type CallName, ORDER_VALID_MS, type RemoteRequest, UNAUTHORIZED } from './protocol.ts';
 
 export interface RemoteSimulatorOptions {
   /** Address of a `berth simulator`, such as `http://127.0.0.1:8090`. */
   address: string;
-  attachVolume: SimulatorConfig['attach_volume'];
+  /** As that simulator behaves; default: as the bundled one. */
+  attachVolume?: SimulatorBehavior['attachVolume'];
   token: string | undefined;
 }
 
@@ -31,7 +32,7 @@ const OUTCOMES = ['done', 'pending', 'failed'];
  * a read answers unknown and a step rejects: neither proves absence.
  */
 export function connectSimulator(
-  { address, attachVolume, token }: RemoteSimulatorOptions,
+  { address, attachVolume = 'hot', token }: RemoteSimulatorOptions,
   clock: Pick<Clock, 'now'>,
 ): PlatformDriver {
   // No limits: a caller that gives up aborts its call.
@@ -81,7 +82,7 @@ export function connectSimulator(
       }, toFailure);
 
   return {
-    manifest: manifestOf({ attach_volume: attachVolume }, ORDER_VALID_MS),
+    manifest: manifestOf({ attachVolume }, ORDER_VALID_MS),
     get: read('get'),
     list: read('list'),
     inventory: read('inventory'),

@@ -36,7 +36,7 @@ export async function startRemotePair(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const attachVolume = platform.attach_volume ?? 'hot';
+  const attachVolume = platform.attachVolume ?? 'hot';
   const drivers: PlatformDriver[] = [];
   const connect = (given = token): PlatformDriver => {
     const driver = connectSimulator({ address, attachVolume, token: given }, clock);

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { until } from '../../../test/support/time/until.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
-import { JournalTruncation } from './journal-truncation.ts';
+import { FileWatch } from './file-watch.ts';
 import { openSqliteStore } from './store.ts';
 
 let folder: string;
@@ -15,7 +15,7 @@ let store: Store;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'berth-journal-'));
   path = join(folder, 'berth.db');
-  store = openSqliteStore(path, { truncateJournalAfterMs: 20 });
+  store = openSqliteStore(path, { watch: { everyMs: 5, truncateAfterMs: 20 } });
 });
 afterEach(async () => {
   await store.close();
@@ -49,18 +49,18 @@ it('waits for a reader in another program, without delaying other work', async (
     if (source.startsWith('wal_checkpoint')) waitsMs.push(pragma('busy_timeout', { simple: true }));
     return pragma(source, options);
   };
-  const truncation = new JournalTruncation(db, async (truncate) => truncate(), 1);
+  const watch = new FileWatch(path, db, async (truncate) => truncate(), { everyMs: 1, truncateAfterMs: 1 });
   const other = new Database(path, { readonly: true });
   other.exec('BEGIN');
   other.prepare('SELECT count(*) FROM accounts').get();
   db.exec("INSERT INTO accounts (id, name, created_at) VALUES ('acct', 'a', 1)");
-  truncation.plan();
+  watch.written();
   await until('it has tried again', () => waitsMs.length > 2);
   expect(journalBytes()).toBeGreaterThan(0);
   other.close();
   await until('the journal is empty', () => journalBytes() === 0);
   expect([new Set(waitsMs), pragma('busy_timeout', { simple: true })]).toEqual([new Set([0]), 5_000]);
-  truncation.stop();
+  watch.stop();
   db.close();
 });
 
@@ -69,7 +69,7 @@ it('the journal of a killed process is emptied at the next start', async () => {
   const left = new Database(path);
   left.close();
   await store.close();
-  store = openSqliteStore(path, { truncateJournalAfterMs: 20 });
+  store = openSqliteStore(path, { watch: { everyMs: 5, truncateAfterMs: 20 } });
   await until('the journal is empty', () => journalBytes() === 0);
   expect([isIn(path), isIn(`${path}-wal`)]).toEqual([false, false]);
 });
