@@ -1,6 +1,6 @@
 import { copyFileSync } from 'node:fs';
-import type { ReconcileChanges } from '../../src/compose/orchestrator/platforms.ts';
 import { startOrchestrator } from '../../src/compose/orchestrator/orchestrator.ts';
+import type { ReconcileChanges } from '../../src/compose/orchestrator/platforms.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { refuseWire } from '../../src/orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
