@@ -1,6 +1,11 @@
 import type { ServePorts } from '../compose/serve/orchestrator.ts';
 import type { LazyCommand } from './program.ts';
 
+/** A command that has only views and actions, or is one itself. */
+function noun(name: string, description: string): LazyCommand {
+  return { name, description, load: async () => (await import('./action-commands.ts')).actionCommand(name) };
+}
+
 /**
  * All commands except `conformance`, which is a separate program. Loads only the subcommands that `isNamed` accepts.
  */
@@ -11,11 +16,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       description: 'serve the /v1 contract; without --config, the simulator and the bundled catalog',
       load: async () => (await import('./serve-command.ts')).serveCommand(ports),
     },
-    {
-      name: 'keys',
-      description: 'create, list and revoke API keys',
-      load: async () => (await import('./keys-command.ts')).keysCommand(),
-    },
+    noun('keys', 'create, list and revoke API keys'),
     {
       name: 'accounts',
       description: 'create and list accounts, set their passwords',
@@ -36,16 +37,8 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       description: 'instances, platforms, open work and alarms, on one screen',
       load: async () => (await import('./status-command.ts')).statusCommand(),
     },
-    {
-      name: 'work',
-      description: 'unfinished steps of work',
-      load: async () => (await import('./work-command.ts')).workCommand(),
-    },
-    {
-      name: 'alarms',
-      description: 'open alarms of all servers, and who acknowledged them',
-      load: async () => (await import('./alarms-command.ts')).alarmsCommand(),
-    },
+    noun('work', 'unfinished steps of work'),
+    noun('alarms', 'open alarms of all servers, and who acknowledged them'),
     {
       name: 'capacity',
       description: 'units of each offer and region: sold, free, and why none are available',
@@ -56,46 +49,18 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       description: 'the platforms: their health, their hosts and the devices of these',
       load: async () => (await import('./fleet-commands.ts')).platformsCommand(),
     },
-    {
-      name: 'orphans',
-      description: 'machines and volumes without a row that owns them, and rows that were lost',
-      load: async () => (await import('./fleet-commands.ts')).orphansCommand(),
-    },
+    noun('orphans', 'machines and volumes without a row that owns them, and rows that were lost'),
     {
       name: 'operators',
       description: 'create, list and revoke the keys of the admin listener',
-      load: async () => (await import('./operators-command.ts')).operatorsCommand(),
+      load: async () => (await import('./action-commands.ts')).operatorsCommand(),
     },
-    {
-      name: 'audit',
-      description: 'actions of operators: who, from where, and the outcome',
-      load: async () => (await import('./audit-command.ts')).auditCommand(),
-    },
-    {
-      name: 'cordon',
-      description: 'place nothing new on a region, an offer, a platform or a host; running instances stay',
-      load: async () => (await import('./action-commands.ts')).actionCommand('cordon'),
-    },
-    {
-      name: 'uncordon',
-      description: 'remove a cordon',
-      load: async () => (await import('./action-commands.ts')).actionCommand('uncordon'),
-    },
-    {
-      name: 'drain',
-      description: 'cordon, and list the machines that are still there',
-      load: async () => (await import('./action-commands.ts')).actionCommand('drain'),
-    },
-    {
-      name: 'cordons',
-      description: 'cordons and planned maintenance',
-      load: async () => (await import('./cordon-commands.ts')).cordonsCommand(),
-    },
-    {
-      name: 'maintenance',
-      description: 'announce maintenance in the catalog: nothing new is placed there during it',
-      load: async () => (await import('./cordon-commands.ts')).maintenanceCommand(),
-    },
+    noun('audit', 'actions of operators: who, from where, and the outcome'),
+    noun('cordon', 'place nothing new on a region, an offer, a platform or a host; running instances stay'),
+    noun('uncordon', 'remove a cordon'),
+    noun('drain', 'cordon, and list the machines that are still there'),
+    noun('cordons', 'cordons and planned maintenance'),
+    noun('maintenance', 'announce maintenance in the catalog: nothing new is placed there during it'),
     {
       name: 'reload',
       description: 'make every server reload its catalog without a restart: offers, prices, units',

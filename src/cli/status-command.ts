@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { platformsOf } from '../config/platforms.ts';
 import { counted } from '../contract/counted.ts';
 import { readStatus, type StatusView } from '../orchestrator/operate/views/status.ts';
-import { printLine, printTable } from '../runtime/print.ts';
+import { printLine } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
+import { isData, type OutputFlag, printData, printPart, withOutput } from './print-records.ts';
 
 /** `berth status`: instances, platforms, open work and alarms, on one screen. */
 export function statusCommand(): Command {
@@ -20,17 +20,12 @@ export function statusCommand(): Command {
 function printStatus(status: StatusView, now: number): void {
   const { instances, platforms, work, alarms } = status;
   if (Object.keys(instances).length === 0) printLine('There is no instance.');
-  else
-    printTable(
-      ['INSTANCES', 'COUNT'],
-      Object.entries(instances).map(([name, count]) => [name, String(count)]),
-    );
-  printTable(
-    ['PLATFORM', 'HEALTHY'],
-    platforms.map(({ platform, down_since: downSince }) => [
+  else printPart(Object.entries(instances).map(([status, count]) => ({ instances: status, count })));
+  printPart(
+    platforms.map(({ platform, down_since: since }) => ({
       platform,
-      downSince === null ? 'yes' : `no, since ${downSince}`,
-    ]),
+      healthy: since === null ? 'yes' : `no, since ${since}`,
+    })),
   );
   printLine(`Taken: ${counted(status.units_taken, 'unit')}, ${status.storage_taken_gb} GB of storage.`);
   const { oldest_due_at: dueAt } = work;

@@ -6,7 +6,13 @@ import { withDatabase } from '../database.ts';
 import { sameMarketplace } from '../invocation.ts';
 import { type LazyCommand, loadCommands } from '../program.ts';
 import { adminLines, printFacts, type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
-import { onMarketplaceDatabase, withAllowPrivate } from './database.ts';
+import { withAllowPrivate } from './database.ts';
+
+/** A command that has only views and actions. */
+function noun(name: string, description: string): LazyCommand {
+  const load = async () => (await import('./action-commands.ts')).marketplaceActionCommand(name);
+  return { name, description, load };
+}
 
 const commands: readonly LazyCommand[] = [
   {
@@ -14,70 +20,30 @@ const commands: readonly LazyCommand[] = [
     description: 'summary of providers, spending teams and mail',
     load: async () => (await import('./status-command.ts')).statusCommand(),
   },
-  {
-    name: 'deployments',
-    description: 'list and show the deployments of every team',
-    load: async () => (await import('./deployments-command.ts')).deploymentsCommand(),
-  },
+  noun('deployments', 'list and show the deployments of every team'),
   {
     name: 'ledger',
     description: 'totals of the ledger: balances of teams, payments, grants and revenue',
-    load: async () => (await import('./ledger-command.ts')).ledgerCommand(),
+    load: async () => (await import('./books-commands.ts')).ledgerCommand(),
   },
-  {
-    name: 'users',
-    description: 'add and list users, change their settings',
-    load: async () => (await import('./users-command.ts')).usersCommand(),
-  },
-  {
-    name: 'keys',
-    description: 'create, list and revoke the API keys of users',
-    load: async () => (await import('./keys-command.ts')).marketplaceKeysCommand(),
-  },
-  {
-    name: 'teams',
-    description: 'create and show teams, manage their members',
-    load: async () => (await import('./teams-command.ts')).teamsCommand(),
-  },
-  {
-    name: 'credit',
-    description: 'record payments, grants and balance corrections',
-    load: async () => (await import('./credit-command.ts')).creditCommand(),
-  },
-  {
-    name: 'discounts',
-    description: 'set, list and end the discounts of teams',
-    load: async () => (await import('./discounts-command.ts')).discountsCommand(),
-  },
-  {
-    name: 'alerts',
-    description: 'mail users when a sold-out offer is back in stock',
-    load: async () => (await import('./mail-commands.ts')).alertsCommand(),
-  },
+  noun('users', 'add and list users, change their settings'),
+  noun('keys', 'create, list and revoke the API keys of users'),
+  noun('teams', 'create and show teams, manage their members'),
+  noun('credit', 'record payments, grants and balance corrections'),
+  noun('discounts', 'set, list and end the discounts of teams'),
+  noun('alerts', 'mail users when a sold-out offer is back in stock'),
   {
     name: 'providers',
     description: 'list the providers of marketplace.yaml, call them, and show the health of each',
     load: async () => (await import('./providers-command.ts')).providersCommand(),
   },
-  {
-    name: 'mail',
-    description: 'list the mails: sent, due and given up; retry one',
-    load: async () => (await import('./mail-commands.ts')).mailCommand(),
-  },
+  noun('mail', 'list the mails: sent, due and given up; retry one'),
   {
     name: 'operators',
     description: 'create, list and revoke the keys of the admin listener',
-    load: async () =>
-      (await import('../operators-command.ts')).operatorsCommandOn(
-        onMarketplaceDatabase,
-        'berth marketplace operators',
-      ),
+    load: async () => (await import('./action-commands.ts')).marketplaceOperatorsCommand(),
   },
-  {
-    name: 'audit',
-    description: 'actions of operators: who, from where, and the outcome',
-    load: async () => (await import('../audit-command.ts')).auditCommandOn(onMarketplaceDatabase),
-  },
+  noun('audit', 'actions of operators: who, from where, and the outcome'),
   {
     name: 'losses',
     description: 'resources that providers answer 404 for: how many ended, and which are held',

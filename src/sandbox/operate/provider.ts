@@ -33,10 +33,11 @@ const movePrice = defineAction({
   description:
     'As a new catalog does. Existing instances keep their price, except SPOT ones, whose `price_per_hour` is the new spot price. The price while running is at least that while stopped.',
   input: { offer: z.string(), price_per_hour: priceField, spot_price_per_hour: priceField },
-  check: [
-    (body) => body.price_per_hour !== undefined || body.spot_price_per_hour !== undefined,
-    { path: ['price_per_hour'], error: 'expected price_per_hour, spot_price_per_hour or both' },
-  ],
+  check: {
+    isValid: (body) => body.price_per_hour !== undefined || body.spot_price_per_hour !== undefined,
+    path: ['price_per_hour'],
+    error: 'expected price_per_hour, spot_price_per_hour or both',
+  },
   example: { spot_price_per_hour: 0.42 },
   errors: ['not_found'],
   reply: [
