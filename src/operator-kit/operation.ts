@@ -100,19 +100,12 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   status: 200 | 201;
   example?: object;
   isBodyOptional?: boolean;
-  check?: Check<Input>;
+  check?: { isValid(body: Input): boolean; path: string[]; error: string };
   /** Returns the reply to a dry run, which changes nothing. */
   dryRun?(deps: Deps, input: Input): Promise<unknown>;
   commands?: readonly CommandSpec<Deps>[];
   form?: FormSpec<Deps>;
   perform(deps: Deps, actor: Actor, input: Input): Promise<unknown>;
-}
-
-/** A condition on several fields of a body, and what is expected. */
-interface Check<Body> {
-  isValid(body: Body): boolean;
-  path: string[];
-  error: string;
 }
 
 interface ViewParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
@@ -159,7 +152,8 @@ interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType, Name ext
   status?: 200 | 201;
   example?: object;
   isBodyOptional?: boolean;
-  check?: Check<InputOf<F>>;
+  /** A condition on several fields of its body, and what is expected. */
+  check?: { isValid(body: InputOf<F>): boolean; path: string[]; error: string };
   commands?: readonly CommandSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>[];
   form?: FormSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>;
   /** Its row of the audit log. Absent if the action changes nothing, or writes its own row. */
