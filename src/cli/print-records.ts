@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { Document, visit } from 'yaml';
 import { usdToDollars } from '../contract/values.ts';
 import type { TextPart } from '../operator-kit/operation.ts';
+import { headOf, isUsd } from '../operator-kit/views/values.ts';
 import { printLine, printTable, printText, toPrintable, toPrintableLine } from '../runtime/print.ts';
 import { parseLimit } from './parse.ts';
 
@@ -93,7 +94,7 @@ export function printPart(part: TextPart): void {
   else if (Array.isArray(part)) {
     if (part[0] === undefined) return;
     printTable(
-      Object.keys(part[0]).map(toHead),
+      Object.keys(part[0]).map((name) => headOf(name).toUpperCase()),
       part.map((row) => Object.entries(row).map(([name, value]) => toCell(name, value))),
     );
   } else
@@ -131,17 +132,10 @@ function toYaml(value: unknown): string {
   return document.toString({ lineWidth: 0 });
 }
 
-function toHead(name: string): string {
-  return name
-    .replace(/^has_|_(at|id|usd)$/g, '')
-    .replaceAll('_', ' ')
-    .toUpperCase();
-}
-
 function toCell(name: string, value: unknown, longest?: number): string {
   if (value === null || value === undefined) return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'number') return /(^|_)usd(_|$)/.test(name) ? usdToDollars(value) : String(value);
+  if (typeof value === 'number') return isUsd(name) ? usdToDollars(value) : String(value);
   if (typeof value === 'string') return NAMES.has(name) ? cutName(value, longest) : value;
   if (Array.isArray(value)) return value.map((one) => toCell('', one)).join(', ');
   return Object.entries(value)
