@@ -32,11 +32,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       description: 'list instances, show their open work and history, retry or delete them',
       load: async () => (await import('./instances-command.ts')).instancesCommand(),
     },
-    {
-      name: 'status',
-      description: 'instances, platforms, open work and alarms, on one screen',
-      load: async () => (await import('./status-command.ts')).statusCommand(),
-    },
+    noun('status', 'instances, platforms, open work and alarms, on one screen'),
     noun('work', 'unfinished steps of work'),
     noun('alarms', 'open alarms of all servers, and who acknowledged them'),
     {
