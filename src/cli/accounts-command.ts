@@ -2,30 +2,15 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { setPassword } from '../orchestrator/operate/commands.ts';
-import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
 import { printError } from '../runtime/print.ts';
 import { withActions } from './action-commands.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import {
-  fieldColumns,
-  type ListFlags,
-  type OutputFlag,
-  printDone,
-  printRecords,
-  withList,
-  withNames,
-  withOutput,
-} from './print-records.ts';
+import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
 /** `berth accounts`: manages tenants, which cannot see each other's resources. */
 export function accountsCommand(): Command {
   const accounts = new Command('accounts');
-  withList(
-    onDatabase(accounts.command('ls'), async ({ store }, flags: ListFlags) => {
-      printRecords(await listAccounts(store.read), accountColumns, flags, 'There is no account.');
-    }),
-  ).description('list the accounts');
   withOutput(
     onDatabase(accounts.command('set-password <name>'), async (deps, name: string, flags: OutputFlag) => {
       const password = await readPassword();
@@ -37,18 +22,6 @@ export function accountsCommand(): Command {
   );
   return withActions(accounts);
 }
-
-const accountColumns = withNames(
-  fieldColumns<AccountRow>({
-    ID: 'id',
-    NAME: 'name',
-    PASSWORD: 'has_password',
-    CREATED: 'created_at',
-    INSTANCES: 'instances',
-    DELETED: 'closed_at',
-  }),
-  'name',
-);
 
 /** Reads one line of standard input. A terminal does not echo it. */
 async function readPassword(): Promise<string> {

@@ -7,18 +7,24 @@ import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
 import { addActions } from './add-actions.ts';
+import { withOperatorKeys } from './operators-command.ts';
 import { onDatabase } from './orchestrator-database.ts';
 
-/** Adds the orchestrator's actions to the command of their noun. */
+/** Adds the orchestrator's views and actions to the command of their noun. */
 export function withActions(noun: Command): Command {
-  return addActions(noun, operations, (command, body) =>
-    onDatabase(command, (deps, ...args) => body(toOperationDeps(deps), ...(args as never))),
+  return addActions<OperationDeps>(noun, operations, (command, body) =>
+    onDatabase<unknown[]>(command, (deps, ...args) => body(toOperationDeps(deps), ...args)),
   );
 }
 
-/** Creates a top-level command that is an action itself. */
+/** Creates a command that has only views and actions, or is one itself. */
 export function actionCommand(name: string): Command {
   return withActions(new Command(name));
+}
+
+/** Creates `berth operators`. */
+export function operatorsCommand(): Command {
+  return withActions(withOperatorKeys(new Command('operators'), onDatabase, 'berth operators'));
 }
 
 /**

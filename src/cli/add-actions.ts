@@ -1,16 +1,33 @@
 import { Argument, type Command, Option } from 'commander';
 import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
-import { printLine, printTable } from '../runtime/print.ts';
+import { Fatal } from '../ports/errors.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';
-import { parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
-import { cutName, isData, type OutputFlag, printData, withOutput } from './print-records.ts';
+import { parseCount, parseMinutes, parseSeconds, parseTime, parseUsd } from './parse.ts';
+import {
+  isData,
+  type ListFlags,
+  printData,
+  printPart,
+  printRows,
+  withList,
+  withOutput,
+} from './print-records.ts';
 
 /** Opens the database of a product for a command. */
-export type On<Deps> = <Args extends unknown[]>(command: Command, body: Body<Deps, Args>) => Command;
+export type On<Deps> = (command: Command, body: Body<Deps, unknown[]>) => Command;
 
-/** Adds a command for each action whose command's name begins with the noun. */
-export function addActions<Deps extends { clock: { now(): number } }>(
+type Schema = Operation<never>['input'][string];
+
+interface ActionDeps {
+  clock: { now(): number };
+}
+
+/** Above the length of any list: `--limit` has at most six digits. */
+const ALL = 1_000_000;
+
+/** Adds a command for each view and action whose command's name begins with the noun. */
+export function addActions<Deps extends ActionDeps>(
   noun: Command,
   all: readonly Operation<Deps>[],
   on: On<Deps>,
@@ -19,7 +36,8 @@ export function addActions<Deps extends { clock: { now(): number } }>(
     for (const spec of action.commands ?? []) {
       const [first, verb] = spec.name.split(' ');
       if (first !== noun.name()) continue;
-      build(verb === undefined ? noun : noun.command(verb), action, spec, on);
+      const { isDefault } = spec;
+      build(verb === undefined ? noun : noun.command(verb, { isDefault }), action, spec, on);
     }
   // The help of every noun begins with `create`.
   const isLater = (command: Command): number => Number(command.name() !== 'create');
@@ -27,77 +45,102 @@ export function addActions<Deps extends { clock: { now(): number } }>(
   return noun;
 }
 
-function build<Deps extends { clock: { now(): number } }>(
+function build<Deps extends ActionDeps>(
   command: Command,
   action: Operation<Deps>,
-  spec: CommandSpec<Deps, never, never>,
+  spec: CommandSpec<Deps>,
   on: On<Deps>,
 ): void {
-  const { description, args = {}, flags = {}, fixed = {}, by, prepare, toData, toText } = spec;
+  const { description, args = {}, flags = {}, fixed = {}, list } = spec;
   for (const [name, [syntax, what]] of Object.entries(args)) {
     const argument = new Argument(syntax, what);
-    const { options } = action.input[name] as { options?: string[] };
-    command.addArgument(options === undefined ? argument : argument.choices(options));
+    const choices = choicesOf(action.input[name]);
+    command.addArgument(choices === undefined ? argument : argument.choices(choices));
   }
   const names = Object.keys(args);
-  on(command, async (deps, ...given: unknown[]) => {
-    const values = given
-      .slice(0, names.length)
-      .map((value, index) =>
-        kindOf(action.input[names[index] ?? '']) === 'usd' ? toUsd(String(value)) : value,
-      );
-    const options = given[names.length] as OutputFlag & Record<string, unknown>;
-    const entries = Object.entries(flags).map(([name, flag]) => [
+  on(command, async (deps, ...given) => {
+    const options = given[names.length] as ListFlags & Record<string, unknown>;
+    const read = (name: string, what: string, value: unknown): [string, unknown] => [
       name,
-      readFlag(action, name, flag, options, deps),
-    ]);
-    const isOrdered = options['yes'] === true;
+      typeof value === 'string' ? readText(name, action.input[name], what, value, deps.clock.now()) : value,
+    ];
+    const entries = [
+      ...names.map((name, index) => read(name, `The ${name.replace(/_.*/, '')}`, given[index])),
+      ...Object.entries(flags).map(([name, flag]) => read(name, ...readFlag(name, flag, action, options))),
+    ];
     const input = {
-      ...Object.fromEntries([...names.map((name, index) => [name, values[index]]), ...entries]),
-      ...(action.dryRun && { dry_run: !isOrdered }),
+      ...(action.dryRun && { dry_run: options['yes'] !== true }),
+      ...(list && { limit: (options.limit ?? ALL) + 1 }),
       ...fixed,
+      ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const actor = localActor(by && (options[optionOf(by).attributeName()] as string | undefined));
-    const prepared = ((await prepare?.(deps, input as never)) ?? input) as never;
-    const reply = (await action.perform(deps, actor, prepared)) as never;
-    const context = { deps, input: prepared, actor, cutName };
-    if (isData(options))
-      return printData(options, toData === undefined ? reply : await toData(reply, context));
-    for (const part of await toText(reply, context))
-      if (typeof part === 'string') printLine(part);
-      else printTable(part.head, part.rows);
+    const actor = localActor(options['by'] as string | undefined);
+    const prepared = { ...input, ...(await spec.prepare?.(deps, input)) };
+    const reply = await action.perform(deps, actor, prepared);
+    const data = spec.toData === undefined ? reply : await spec.toData(reply, prepared, deps, actor);
+    if (list !== undefined) printRows(data as object[], options, list);
+    else if (isData(options)) printData(options, data);
+    else for (const part of (await spec.toText?.(reply, prepared, deps, actor)) ?? []) printPart(part);
   });
   if (description !== undefined) command.description(description);
   if (action.dryRun && fixed['dry_run'] === undefined)
     command.option('--yes', 'do it; without this flag, say what would be done');
+  if (list === undefined) withOutput(command);
+  else withList(command, list.limit);
   for (const [name, flag] of Object.entries(flags))
-    command.addOption(optionOf(flag, kindOf(action.input[name])));
-  if (by !== undefined) command.addOption(optionOf(by));
-  withOutput(command);
+    command.addOption(optionOf(flag, name, action.input[name]));
 }
 
-function optionOf([syntax, description, more]: Flag, kind?: ReturnType<typeof kindOf>): Option {
+function optionOf([syntax, description, more]: Flag, name: string, schema?: Schema): Option {
   const option = new Option(syntax, description);
   option.makeOptionMandatory(more?.isRequired === true);
   if (more?.default !== undefined) option.default(more.default, more.shownDefault);
+  const choices = choicesOf(schema);
+  if (choices !== undefined) option.choices(choices);
   // An invalid duration is refused before the database is opened.
-  return kind === 'seconds' ? option.argParser((text) => parseSeconds(`${option.long}`, text)) : option;
+  return kindOf(name, schema) === 'seconds'
+    ? option.argParser((text) => parseSeconds(`${option.long}`, text))
+    : option;
 }
 
-function readFlag<Deps extends { clock: { now(): number } }>(
-  { input }: Operation<Deps>,
+/** The values of an enumeration. */
+function choicesOf(schema: Schema | undefined): string[] | undefined {
+  const { options, unwrap } = (schema ?? {}) as { options?: string[]; unwrap?: () => Schema };
+  return options ?? (unwrap === undefined ? undefined : choicesOf(unwrap()));
+}
+
+/** The name of the flag, and what it was given. */
+function readFlag<Deps>(
   name: string,
   flag: Flag,
+  { input }: Operation<Deps>,
   options: Record<string, unknown>,
-  { clock }: Deps,
-): unknown {
-  const option = optionOf(flag);
+): [what: string, value: unknown] {
+  const option = optionOf(flag, name);
   const given = options[option.attributeName()];
-  const kind = kindOf(input[name]);
-  if (kind === 'switch') return given === true;
-  if (kind !== 'time' || given === undefined) return given;
-  const parse = flag[2]?.mayBePast ? parseTime : parseTimeToCome;
-  return new Date(parse(`${option.long}`, String(given), clock.now())).toISOString();
+  const { words, value } = flag[2] ?? {};
+  const what = `${option.long}`;
+  if (words !== undefined && typeof given === 'string') {
+    if (Object.hasOwn(words, given)) return [what, words[given]];
+    if (kindOf(name, input[name]) === 'switch')
+      throw new Fatal(`${what} ${given}: give \`${Object.keys(words).join('` or `')}\`.`);
+  }
+  if (words !== undefined || kindOf(name, input[name]) !== 'switch') return [what, given];
+  return [what, value === undefined ? given === true : given && value];
 }
 
-const toUsd = (text: string): number => parseUsd('The amount', text) / 1_000_000;
+/** @throws {Fatal} */
+function readText(name: string, schema: Schema | undefined, what: string, text: string, now: number) {
+  switch (kindOf(name, schema)) {
+    case 'usd':
+      return parseUsd(what, text) / 1_000_000;
+    case 'count':
+      return parseCount(what, text);
+    case 'minutes':
+      return parseMinutes(what, text);
+    case 'time':
+      return new Date(parseTime(what, text, now)).toISOString();
+    default:
+      return text;
+  }
+}

@@ -1,167 +1,102 @@
 import type { ServePorts } from '../compose/serve/orchestrator.ts';
-import type { LazyCommand } from './program.ts';
+import { type LazyCommand, type LazyCommands, toLazy } from './program.ts';
 
 /**
  * All commands except `conformance`, which is a separate program. Loads only the subcommands that `isNamed` accepts.
  */
 export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts): readonly LazyCommand[] {
-  return [
-    {
-      name: 'serve',
-      description: 'serve the /v1 contract; without --config, the simulator and the bundled catalog',
-      load: async () => (await import('./serve-command.ts')).serveCommand(ports),
-    },
-    {
-      name: 'keys',
-      description: 'create, list and revoke API keys',
-      load: async () => (await import('./keys-command.ts')).keysCommand(),
-    },
-    {
-      name: 'accounts',
-      description: 'create and list accounts, set their passwords',
-      load: async () => (await import('./accounts-command.ts')).accountsCommand(),
-    },
-    {
-      name: 'losses',
-      description: 'instances that the platform lost: how many ended, the cap, and which are held',
-      load: async () => (await import('./losses-command.ts')).lossesCommand(),
-    },
-    {
-      name: 'instances',
-      description: 'list instances, show their open work and history, retry or delete them',
-      load: async () => (await import('./instances-command.ts')).instancesCommand(),
-    },
-    {
-      name: 'status',
-      description: 'instances, platforms, open work and alarms, on one screen',
-      load: async () => (await import('./status-command.ts')).statusCommand(),
-    },
-    {
-      name: 'work',
-      description: 'unfinished steps of work',
-      load: async () => (await import('./work-command.ts')).workCommand(),
-    },
-    {
-      name: 'alarms',
-      description: 'open alarms of all servers, and who acknowledged them',
-      load: async () => (await import('./alarms-command.ts')).alarmsCommand(),
-    },
-    {
-      name: 'capacity',
-      description: 'units of each offer and region: sold, free, and why none are available',
-      load: async () => (await import('./fleet-commands.ts')).capacityCommand(),
-    },
-    {
-      name: 'platforms',
-      description: 'the platforms: their health, their hosts and the devices of these',
-      load: async () => (await import('./fleet-commands.ts')).platformsCommand(),
-    },
-    {
-      name: 'orphans',
-      description: 'machines and volumes without a row that owns them, and rows that were lost',
-      load: async () => (await import('./fleet-commands.ts')).orphansCommand(),
-    },
-    {
-      name: 'operators',
-      description: 'create, list and revoke the keys of the admin listener',
-      load: async () => (await import('./operators-command.ts')).operatorsCommand(),
-    },
-    {
-      name: 'audit',
-      description: 'actions of operators: who, from where, and the outcome',
-      load: async () => (await import('./audit-command.ts')).auditCommand(),
-    },
-    {
-      name: 'cordon',
-      description: 'place nothing new on a region, an offer, a platform or a host; running instances stay',
-      load: async () => (await import('./action-commands.ts')).actionCommand('cordon'),
-    },
-    {
-      name: 'uncordon',
-      description: 'remove a cordon',
-      load: async () => (await import('./action-commands.ts')).actionCommand('uncordon'),
-    },
-    {
-      name: 'drain',
-      description: 'cordon, and list the machines that are still there',
-      load: async () => (await import('./action-commands.ts')).actionCommand('drain'),
-    },
-    {
-      name: 'cordons',
-      description: 'cordons and planned maintenance',
-      load: async () => (await import('./cordon-commands.ts')).cordonsCommand(),
-    },
-    {
-      name: 'maintenance',
-      description: 'announce maintenance in the catalog: nothing new is placed there during it',
-      load: async () => (await import('./cordon-commands.ts')).maintenanceCommand(),
-    },
-    {
-      name: 'reload',
-      description: 'make every server reload its catalog without a restart: offers, prices, units',
-      load: async () => (await import('./reload-command.ts')).reloadCommand(),
-    },
-    {
-      name: 'backup',
-      description: 'copy the database, also while `berth serve` runs',
-      load: async () => (await import('./backup-command.ts')).backupCommand(),
-    },
-    {
-      name: 'restore',
-      description: 'replace the database with a backup, or mark a database that other tools restored',
-      load: async () => (await import('./restore-command.ts')).restoreCommand(),
-    },
-    {
-      name: 'check-database',
-      description: 'check the whole database for damage, also while `berth serve` runs',
-      load: async () => (await import('./backup-command.ts')).checkCommand(),
-    },
-    {
-      name: 'upgrade',
-      description: 'upgrade the database to this version',
-      load: async () => (await import('./upgrade-command.ts')).orchestratorUpgradeCommand(),
-    },
-    {
-      name: 'check-config',
-      description: 'check berth.yaml and the catalog that it names, or a marketplace.yaml',
-      load: async () => (await import('./check-config-command.ts')).checkConfigCommand(),
-    },
-    {
-      name: 'doctor',
-      description:
-        'check what `berth serve` needs: database, clock, TLS, prerequisites of each driver, rows against machines',
-      load: async () => (await import('./doctor-command.ts')).doctorCommand(),
-    },
-    {
-      name: 'health',
-      description: 'ask a server of this machine whether it is alive: for the health check of a container',
-      load: async () => (await import('./health-command.ts')).healthCommand(),
-    },
-    {
-      name: 'image',
-      description: 'check a base image and put it on the hosts of a platform',
-      load: async () => (await import('./image-command.ts')).imageCommand(),
-    },
-    {
-      name: 'driver',
-      description: 'test your own driver, in any language, before you sell from it',
-      load: async () => (await import('./driver-command.ts')).driverCommand(),
-    },
-    {
-      name: 'simulator',
-      description:
-        'run the simulated platform as a separate server that several `berth serve` share by platform.address, with the units of the catalog; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
-      load: async () => (await import('./simulator-command.ts')).simulatorCommand(),
-    },
-    {
-      name: 'sandbox',
-      description: 'run providers in memory at one port, to test a client against them',
-      load: async () => (await import('./sandbox-command.ts')).sandboxCommand(),
-    },
-    {
-      name: 'marketplace',
-      description: 'serve the marketplace API on top of provider orchestrators',
-      load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(isNamed),
-    },
-  ];
+  const commands: LazyCommands = {
+    serve: [
+      'serve the /v1 contract; without --config, the simulator and the bundled catalog',
+      async () => (await import('./serve-command.ts')).serveCommand(ports),
+    ],
+    keys: ['create, list and revoke API keys'],
+    accounts: [
+      'create and list accounts, set their passwords',
+      async () => (await import('./accounts-command.ts')).accountsCommand(),
+    ],
+    losses: [
+      'instances that the platform lost: how many ended, the cap, and which are held',
+      async () => (await import('./losses-command.ts')).lossesCommand(),
+    ],
+    instances: [
+      'list instances, show their open work and history, retry or delete them',
+      async () => (await import('./instances-command.ts')).instancesCommand(),
+    ],
+    status: ['instances, platforms, open work and alarms, on one screen'],
+    work: ['unfinished steps of work'],
+    alarms: ['open alarms of all servers, and who acknowledged them'],
+    capacity: [
+      'units of each offer and region: sold, free, and why none are available',
+      async () => (await import('./fleet-commands.ts')).capacityCommand(),
+    ],
+    platforms: [
+      'the platforms: their health, their hosts and the devices of these',
+      async () => (await import('./fleet-commands.ts')).platformsCommand(),
+    ],
+    orphans: ['machines and volumes without a row that owns them, and rows that were lost'],
+    operators: [
+      'create, list and revoke the keys of the admin listener',
+      async () => (await import('./action-commands.ts')).operatorsCommand(),
+    ],
+    audit: ['actions of operators: who, from where, and the outcome'],
+    cordon: ['place nothing new on a region, an offer, a platform or a host; running instances stay'],
+    uncordon: ['remove a cordon'],
+    drain: ['cordon, and list the machines that are still there'],
+    cordons: ['cordons and planned maintenance'],
+    maintenance: ['announce maintenance in the catalog: nothing new is placed there during it'],
+    reload: [
+      'make every server reload its catalog without a restart: offers, prices, units',
+      async () => (await import('./reload-command.ts')).reloadCommand(),
+    ],
+    backup: [
+      'copy the database, also while `berth serve` runs',
+      async () => (await import('./backup-command.ts')).backupCommand(),
+    ],
+    restore: [
+      'replace the database with a backup, or mark a database that other tools restored',
+      async () => (await import('./restore-command.ts')).restoreCommand(),
+    ],
+    'check-database': [
+      'check the whole database for damage, also while `berth serve` runs',
+      async () => (await import('./backup-command.ts')).checkCommand(),
+    ],
+    upgrade: [
+      'upgrade the database to this version',
+      async () => (await import('./upgrade-command.ts')).orchestratorUpgradeCommand(),
+    ],
+    'check-config': [
+      'check berth.yaml and the catalog that it names, or a marketplace.yaml',
+      async () => (await import('./check-config-command.ts')).checkConfigCommand(),
+    ],
+    doctor: [
+      'check what `berth serve` needs: database, clock, TLS, prerequisites of each driver, rows against machines',
+      async () => (await import('./doctor-command.ts')).doctorCommand(),
+    ],
+    health: [
+      'ask a server of this machine whether it is alive: for the health check of a container',
+      async () => (await import('./health-command.ts')).healthCommand(),
+    ],
+    image: [
+      'check a base image and put it on the hosts of a platform',
+      async () => (await import('./image-command.ts')).imageCommand(),
+    ],
+    driver: [
+      'test your own driver, in any language, before you sell from it',
+      async () => (await import('./driver-command.ts')).driverCommand(),
+    ],
+    simulator: [
+      'run the simulated platform as a separate server that several `berth serve` share by platform.address, with the units of the catalog; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
+      async () => (await import('./simulator-command.ts')).simulatorCommand(),
+    ],
+    sandbox: [
+      'run providers in memory at one port, to test a client against them',
+      async () => (await import('./sandbox-command.ts')).sandboxCommand(),
+    ],
+    marketplace: [
+      'serve the marketplace API on top of provider orchestrators',
+      async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(isNamed),
+    ],
+  };
+  return toLazy(commands, async (name) => (await import('./action-commands.ts')).actionCommand(name));
 }

@@ -1,24 +1,12 @@
 import { Command } from 'commander';
 import { loadCatalog } from '../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
-import { listOrphans, type Orphan } from '../orchestrator/operate/views/alarms.ts';
 import { type PlacementView, readCapacity, saleByRows } from '../orchestrator/operate/views/capacity.ts';
 import { listPlatforms, type PlatformView } from '../orchestrator/operate/views/platforms.ts';
 import { createLog } from '../runtime/log.ts';
-import { printLine, printTable } from '../runtime/print.ts';
-import { withActions } from './action-commands.ts';
+import { printLine } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import {
-  type Column,
-  fieldColumns,
-  isData,
-  type ListFlags,
-  type OutputFlag,
-  printData,
-  printRecords,
-  withList,
-  withOutput,
-} from './print-records.ts';
+import { isData, type OutputFlag, printData, printPart, withOutput } from './print-records.ts';
 
 /**
  * `berth capacity`: shows sold and free units, and why an offer is unavailable, from the database, or with `--ask` also
@@ -43,10 +31,13 @@ export function capacityCommand(): Command {
         const isKnown = (platform: string): boolean => asked?.get(platform)?.isCounted === true;
         const placements = capacity.placements.map((row) => toKnown(row, isKnown(row.platform)));
         if (isData(flags)) return printData(flags, { ...capacity, placements });
-        printRecords(placements, placementColumns, {});
-        printTable(
-          ['STORAGE OF', 'GB', 'TAKEN GB'],
-          capacity.storage.map((one) => [one.region, String(one.storage_gb ?? '-'), String(one.claimed_gb)]),
+        printPart(placements.map(toPlacementRow));
+        printPart(
+          capacity.storage.map((one) => ({
+            'storage of': one.region,
+            gb: one.storage_gb,
+            'taken gb': one.claimed_gb,
+          })),
         );
         for (const [platform, { problem, advice, isCounted }] of asked ?? []) {
           if (!isCounted) printLine(`${platform} was not counted: ${problem?.replace(/\.$/, '')}.`);
@@ -76,30 +67,18 @@ function toKnown(row: PlacementView, isCounted: boolean): KnownPlacement {
   };
 }
 
-const placementColumns: readonly Column<KnownPlacement>[] = [
-  ...fieldColumns<KnownPlacement>({
-    OFFER: 'offer',
-    REGION: 'region',
-    PLATFORM: 'platform',
-    UNITS: 'units',
-  }),
-  {
-    head: 'ROOM',
-    key: 'platform_units',
-    value: ({ platform_units: room, is_counted }) => (is_counted ? String(room ?? 'no limit') : '?'),
-  },
-  ...fieldColumns<KnownPlacement>({ TAKEN: 'claimed' }),
-  {
-    head: 'AVAILABLE',
-    key: 'available',
-    value: ({ available }) => String(available ?? '?'),
-  },
-  {
-    head: 'WHY NOT',
-    key: 'unavailable',
-    value: ({ unavailable }) => unavailable.map(({ text }) => text).join(' '),
-  },
-];
+function toPlacementRow(row: KnownPlacement): object {
+  return {
+    offer: row.offer,
+    region: row.region,
+    platform: row.platform,
+    units: row.units,
+    room: row.is_counted ? (row.platform_units ?? 'no limit') : '?',
+    taken: row.claimed,
+    available: row.available ?? '?',
+    why_not: row.unavailable.map(({ text }) => text).join(' '),
+  };
+}
 
 /** `berth platforms`: shows their health and their hosts, from the database, or with `--ask` from the drivers. */
 export function platformsCommand(): Command {
@@ -114,7 +93,7 @@ export function platformsCommand(): Command {
         const asked = await askPlatforms?.(config, read, ports);
         const platforms = await listPlatforms(read, asked ?? platformsOf(config));
         if (isData(flags)) return printData(flags, platforms);
-        printRecords(platforms, platformColumns, {});
+        printPart(platforms.map(({ inventory: _inventory, hosts: _hosts, ...platform }) => platform));
         printHosts(platforms);
         for (const { platform, inventory } of platforms)
           for (const limit of inventory?.limited_by ?? []) printLine(`${platform} is limited by ${limit}`);
@@ -132,69 +111,34 @@ export function platformsCommand(): Command {
 
 function printHosts(platforms: readonly PlatformView[]): void {
   const hosts = platforms.flatMap(({ platform, hosts }) => hosts.map((host) => ({ platform, ...host })));
-  printTable(
-    ['PLATFORM', 'HOST', 'STATE', 'VCPU', 'MEMORY GB', 'DISK GB', 'INSTANCES', 'WHY'],
-    hosts.map((one) => [
-      one.platform,
-      one.host ?? '-',
-      one.state ?? '-',
-      formatShare(one.vcpus),
-      formatShare(one.memory_gb),
-      formatShare(one.disk_gb),
-      toText(one.instances),
-      one.detail ?? '',
-    ]),
-  );
-  const devices = hosts.flatMap(({ platform, host, devices }) =>
-    devices.map(({ id, type, state, ref, detail }) => [
+  printPart(
+    hosts.map(({ platform, host, state, detail, instances, ...has }) => ({
       platform,
-      host ?? '-',
-      id,
-      type,
+      host,
       state,
-      ref ?? '',
-      detail ?? '',
-    ]),
+      vcpu: formatShare(has.vcpus),
+      memory_gb: formatShare(has.memory_gb),
+      disk_gb: formatShare(has.disk_gb),
+      instances: Object.entries(instances).map(([status, count]) => `${count} ${status}`),
+      why: detail ?? '',
+    })),
   );
-  if (devices.length > 0) printTable(['PLATFORM', 'HOST', 'DEVICE', 'TYPE', 'STATE', 'OF', 'WHY'], devices);
+  printPart(
+    hosts.flatMap(({ platform, host, devices }) =>
+      devices.map(({ id, type, state, ref, detail }) => ({
+        platform,
+        host,
+        device: id,
+        type,
+        state,
+        of: ref ?? '',
+        why: detail ?? '',
+      })),
+    ),
+  );
 }
 
 /** Formats the used share of a total. */
 function formatShare(share: { total: number; taken: number } | null): string {
   return share === null ? '-' : `${share.taken}/${share.total}`;
 }
-
-const platformColumns = fieldColumns<PlatformView>({
-  PLATFORM: 'platform',
-  DRIVER: 'driver',
-  'DOWN SINCE': 'down_since',
-  'VOLUMES DOUBTED SINCE': 'volumes_doubted_since',
-  'RESTORED FROM': 'restored_from',
-});
-
-function toText(counts: Readonly<Record<string, number>>): string {
-  return Object.entries(counts)
-    .map(([status, count]) => `${count} ${status}`)
-    .join(', ');
-}
-
-/** `berth orphans`: machines and volumes that no row owns, and rows that were lost. */
-export function orphansCommand(): Command {
-  const orphans = new Command('orphans');
-  withList(
-    onDatabase(orphans.command('ls', { isDefault: true }), async ({ store: { read } }, flags: ListFlags) => {
-      printRecords(await listOrphans(read), orphanColumns, flags, 'There is no orphan.');
-    }),
-  ).description(
-    'list machines and volumes without a row that owns them, rows that were lost, and leftover parts of either',
-  );
-  return withActions(orphans);
-}
-
-const orphanColumns = fieldColumns<Orphan>({
-  KIND: 'kind',
-  REF: 'ref',
-  PLATFORM: 'platform',
-  SINCE: 'since',
-  TEXT: 'text',
-});

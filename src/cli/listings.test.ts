@@ -40,7 +40,7 @@ it('lists accounts as JSON', async () => {
     },
   ]);
   expect(await run('accounts', 'list')).toMatch(
-    /^ID +NAME +PASSWORD +CREATED +INSTANCES +DELETED\n.* ann +no +\d{4}-/,
+    /^ID +NAME +PASSWORD +CREATED +CLOSED +INSTANCES\n.* ann +no +\d{4}-/,
   );
 });
 
@@ -312,7 +312,7 @@ it('lists what operators did on the command line, also what was refused [audit-c
   const acknowledged = JSON.parse(await run('audit', 'ls', '--actor', 'ann', '--json'));
   expect(acknowledged).toMatchObject([{ actor: 'ann', action: 'alarm.acknowledge' }]);
   expect(await run('audit', 'ls', '--limit', '1')).toMatch(
-    /^TIME +ACTOR .*\n.* operator_key.revoke +op-none +refused/,
+    /^AT +ACTOR .*\n.* operator_key.revoke +op-none +refused/,
   );
   expect(await run('audit', 'ls', '--subject', 'nothing')).toBe('The audit log has no such entry.\n');
 });

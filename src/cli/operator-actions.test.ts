@@ -54,7 +54,7 @@ describe('cordons on the command line', () => {
       by: expect.any(String),
       reason: 'a recall',
     });
-    expect(await run('cordons')).toMatch(/^KIND +NAME .*\noffer +h100-sxm-1x .* a recall /);
+    expect(await run('cordons')).toMatch(/^ID +KIND +NAME .*\ncordon-\w+ +offer +h100-sxm-1x .* a recall\n/);
     expect(await run('uncordon', 'offer', OFFER)).toMatch(/^offer h100-sxm-1x takes new instances again/);
     expect(JSON.parse(await run('cordons', '--json'))).toEqual([]);
     const log = JSON.parse(await run('audit', 'ls', '--json'));
@@ -71,7 +71,7 @@ describe('cordons on the command line', () => {
     );
     expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon on offer');
     expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01T00:00:00Z')).toMatch(
-      'give a future time',
+      'is before the start',
     );
   });
 
@@ -83,7 +83,7 @@ describe('cordons on the command line', () => {
       instances: [{ id: 'inst-1', account: 'acct-ann', offer: OFFER, host: null }],
     });
     const printed = await run('drain', 'region', 'eu-frankfurt');
-    expect(printed).toMatch(/Still there: 1 ONLINE\..*\nINSTANCE .*\ninst-1 +ONLINE +acct-ann/);
+    expect(printed).toMatch(/Still there: 1 ONLINE\..*\nID .*\ninst-1 +ONLINE +acct-ann/);
     await run('uncordon', 'region', 'eu-frankfurt');
   });
 

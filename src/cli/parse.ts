@@ -33,15 +33,6 @@ function fromTimestamp(text: string): number {
   return Date.parse(anyTimestampSchema.safeParse(text).data ?? '');
 }
 
-/** Like {@link parseTime}, for a time in the future. @throws {Fatal} */
-export function parseTimeToCome(what: string, text: string, now: number): number {
-  const at = parseTime(what, text, now);
-  if (at > now) return at;
-  throw new Fatal(
-    `${what} ${text}: that is in the past; give a future time, such as 30m, 2h or 7d from now.`,
-  );
-}
-
 const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
 
 /** Parses a duration of at most a day to seconds. @throws {Fatal} */
@@ -80,10 +71,4 @@ export function parseLimit(what: string, text: string): number {
 export function parseMinutes(what: string, text: string): number {
   if (!/^\d{1,6}(\.\d+)?$/.test(text)) throw new Fatal(`${what} ${text}: give a number of minutes.`);
   return Number(text);
-}
-
-/** @throws {Fatal} */
-export function parseSwitch(what: string, text: string): boolean {
-  if (text !== 'on' && text !== 'off') throw new Fatal(`${what} ${text}: give \`on\` or \`off\`.`);
-  return text === 'on';
 }

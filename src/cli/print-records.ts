@@ -1,50 +1,18 @@
 import { type Command, Option } from 'commander';
 import { Document, visit } from 'yaml';
+import { usdToDollars } from '../contract/values.ts';
+import type { TextPart } from '../operator-kit/operation.ts';
+import { headOf, isUsd } from '../operator-kit/views/values.ts';
 import { printLine, printTable, printText, toPrintable, toPrintableLine } from '../runtime/print.ts';
 import { parseLimit } from './parse.ts';
 
-type Json = string | number | boolean | null;
-
-/** A value of a record: a column of the table, and a field of the JSON. */
-export interface Column<T> {
-  head: string;
-  /** Its name in JSON. */
-  key: string;
-  value: (record: T) => Json;
-  /** The text in the table. By default it is the value as text. */
-  text?: (record: T) => string;
-  /** The text in the table for null. The default is `-`. */
-  none?: string;
-}
-
-/** Creates a column for each heading, from the field that it names. In a `blank` column, null is shown as empty. */
-export function fieldColumns<T extends object>(
-  heads: Readonly<Record<string, Extract<keyof T, string>>>,
-  blank: readonly (keyof T)[] = [],
-): Column<T>[] {
-  return Object.entries(heads).map(([head, key]) => ({
-    head,
-    key,
-    value: (record) => record[key] as Json,
-    ...(blank.includes(key) && { none: '' }),
-  }));
-}
-
 /** Maximum characters of a name in a table. A contract may limit names only by the size of a request. */
 const MAX_NAME_SHOWN = 40;
+/** The same for one object. */
+const LONG_NAME = 255;
 
-/** Cuts the columns with these keys in tables: they are names that tenants chose. */
-export function withNames<T>(columns: readonly Column<T>[], ...keys: readonly string[]): Column<T>[] {
-  return columns.map((column) =>
-    keys.includes(column.key)
-      ? { ...column, text: (record) => toNameText(column.value(record), column.none) }
-      : column,
-  );
-}
-
-function toNameText(value: Json, none = '-'): string {
-  return value === null ? none : cutName(String(value));
-}
+/** Fields whose values tenants choose. */
+const NAMES: ReadonlySet<string> = new Set(['name', 'account', 'label']);
 
 /** Shortens a name to one line, and quotes it if it begins or ends with a space. */
 export function cutName(name: string, most = MAX_NAME_SHOWN): string {
@@ -93,11 +61,6 @@ export function withList(command: Command, most?: number): Command {
   return withOutput(command.addOption(most === undefined ? limit : limit.default(most)));
 }
 
-/** Number of rows to read for a list: one more than `--limit` shows whether rows are left out. */
-export function toReadLimit({ limit }: { limit: number }): number {
-  return limit + 1;
-}
-
 /** Prints a hint if there are more rows than `--limit`. */
 export function printCut(found: number, { limit = found }: ListFlags): void {
   if (found > limit) printLine(`There are more rows: give a --limit above ${limit}.`);
@@ -108,30 +71,40 @@ export function isData({ output = 'table' }: OutputFlag): boolean {
   return output !== 'table';
 }
 
-/**
- * Prints records as a table, or as data with times in RFC 3339 and amounts in US dollars. `none` is the sentence for an
- * empty table.
- */
-export function printRecords<T>(
-  all: readonly T[],
-  columns: readonly Column<T>[],
+/** Prints rows as a table, or as data. `hidden`: fields that only data has; `none`: the sentence for an empty table. */
+export function printRows(
+  all: readonly object[],
   flags: ListFlags,
-  none?: string,
+  { hidden = [], none }: { hidden?: readonly string[]; none?: string } = {},
 ): void {
-  const records = all.slice(0, flags.limit);
-  if (isData(flags))
-    printData(
-      flags,
-      records.map((record) => toFields(record, columns)),
-    );
-  else if (records.length === 0 && none !== undefined) printLine(none);
+  const rows = all.slice(0, flags.limit);
+  if (isData(flags)) printData(flags, rows);
+  else if (rows.length === 0 && none !== undefined) printLine(none);
   else {
-    printTable(
-      columns.map(({ head }) => head),
-      records.map((record) => toCells(record, columns)),
+    printPart(
+      rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !hidden.includes(name)))),
     );
     printCut(all.length, flags);
   }
+}
+
+/** Prints a sentence, rows as a table with a column for each field, or the fields of an object, one a line. */
+export function printPart(part: TextPart): void {
+  if (typeof part === 'string') printLine(part);
+  else if (Array.isArray(part)) {
+    if (part[0] === undefined) return;
+    printTable(
+      Object.keys(part[0]).map((name) => headOf(name).toUpperCase()),
+      part.map((row) => Object.entries(row).map(([name, value]) => toCell(name, value))),
+    );
+  } else
+    printTable(
+      ['FACT', 'VALUE'],
+      Object.entries(part).map(([name, value]) => [
+        name.replaceAll('_', ' '),
+        toCell(name, value, LONG_NAME),
+      ]),
+    );
 }
 
 /** Prints data as one line of JSON, or as a YAML document. */
@@ -159,25 +132,18 @@ function toYaml(value: unknown): string {
   return document.toString({ lineWidth: 0 });
 }
 
-export function toFields<T>(record: T, columns: readonly Column<T>[]): Record<string, Json> {
-  return Object.fromEntries(columns.map(({ key, value }) => [key, value(record)]));
-}
-
-function toCells<T>(record: T, columns: readonly Column<T>[]): string[] {
-  return columns.map(({ value, text, none = '-' }) => text?.(record) ?? toCell(value(record), none));
-}
-
-function toCell(value: Json, none: string): string {
+function toCell(name: string, value: unknown, longest?: number): string {
+  if (value === null || value === undefined) return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return value === null ? none : String(value);
+  if (typeof value === 'number') return isUsd(name) ? usdToDollars(value) : String(value);
+  if (typeof value === 'string') return NAMES.has(name) ? cutName(value, longest) : value;
+  if (Array.isArray(value)) return value.map((one) => toCell('', one)).join(', ');
+  return Object.entries(value)
+    .map(([key, one]) => `${key}=${typeof one === 'string' ? one : JSON.stringify(one)}`)
+    .join(' ');
 }
 
 /** Formats a time for JSON: RFC 3339, or null. */
 export function toJsonTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
-}
-
-/** Formats a time for a table. */
-export function toTime(ms: number | null): string {
-  return toJsonTime(ms) ?? '-';
 }

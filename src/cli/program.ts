@@ -69,6 +69,23 @@ export interface LazyCommand {
   load: () => Promise<Command>;
 }
 
+/** Commands by name: a description, and what loads the command unless all are loaded alike. */
+export type LazyCommands = Readonly<
+  Record<string, readonly [description: string, load?: LazyCommand['load']]>
+>;
+
+/** `loadByName` loads those that have nothing of their own. */
+export function toLazy(
+  commands: LazyCommands,
+  loadByName: (name: string) => Promise<Command>,
+): LazyCommand[] {
+  return Object.entries(commands).map(([name, [description, load = () => loadByName(name)]]) => ({
+    name,
+    description,
+    load,
+  }));
+}
+
 /** Loads the commands that `isCalled` accepts. */
 export async function loadCommands(
   commands: readonly LazyCommand[],

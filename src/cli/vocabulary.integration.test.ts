@@ -128,7 +128,7 @@ describe('on a database', () => {
 
   it('shows the names of instances and of accounts', async () => {
     expect(await run('instances', 'ls', '--limit', '1')).toMatch(
-      /^ID +NAME +STATUS .* ACCOUNT .*\ninst-1 +web +PROVISIONING .* ann +1970-\S+\nThere are more rows: give a --limit above 1\.\n$/,
+      /^ID +NAME +STATUS .* ACCOUNT .*\ninst-1 +web +PROVISIONING .* ann +1970-\S+ +-\nThere are more rows: give a --limit above 1\.\n$/,
     );
     expect(JSON.parse(await run('instances', 'ls', '--account', 'ann', '--json'))).toHaveLength(4);
   });

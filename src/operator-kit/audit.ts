@@ -102,20 +102,6 @@ export async function audited<Store extends AuditedStore, T>(
   }
 }
 
-/** Looks up the object of an action. If the lookup is refused, the audit log has a row for the refused action. */
-export async function auditedLookup<T>(
-  deps: { store: AuditedStore; clock: Pick<Clock, 'now'> },
-  actor: Actor,
-  action: AuditedAction,
-  look: () => T | Promise<T>,
-): Promise<T> {
-  try {
-    return await look();
-  } catch (error) {
-    return audited(deps, actor, action as AuditedAction<T>, () => Promise.reject(error));
-  }
-}
-
 /** Returns the message for the operator if a use case refused, or undefined if it failed. */
 export function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;

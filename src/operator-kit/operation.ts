@@ -24,65 +24,74 @@ interface Described<F extends Fields, Schema extends z.ZodType, Name extends str
   errors?: readonly ErrorCode[];
 }
 
-/** A line of text, or a table. */
-export type TextPart = string | { head: readonly string[]; rows: readonly (readonly string[])[] };
+/** A sentence, the rows of a table, or facts by their names. */
+export type TextPart = string | readonly object[] | Readonly<Record<string, unknown>>;
 
-/** A command that performs the action. Its flags and arguments become the input. */
-export interface CommandSpec<Deps, Input, Reply> {
+type Input = Record<string, unknown>;
+
+/**
+ * A command that reads the view or performs the action. Its flags and arguments become the input. Its functions are
+ * methods, so that a list of operations can hold commands of different inputs.
+ */
+export interface CommandSpec<Deps, In = Input, Reply = unknown> {
   /** Name without `berth`, such as `instances retry`. */
   name: string;
   /** Absent for a top-level command, which the list of commands describes. */
   description?: string;
+  /** The noun alone runs this verb. */
+  isDefault?: true;
   /** Its arguments by their name in the input: such as `<instance>`, and a description. */
   args?: Readonly<Record<string, readonly [syntax: string, description?: string]>>;
-  /** Its flags by their name in the input. The type in the input decides how their text is read. */
+  /** Its flags by their name in the input. `by` names the operator, instead of the user of the machine. */
   flags?: Readonly<Record<string, Flag>>;
-  /** Input that is always the same. */
+  /** Input that the command line does not give. */
   fixed?: Readonly<Record<string, unknown>>;
-  /** The flag that names the operator, instead of the user of the machine. */
-  by?: Flag;
+  /** Makes it a list with `--limit`: the default limit, its columns that only data has, and the sentence without rows. */
+  list?: { limit?: number; hidden?: readonly string[]; none?: string };
   /** Completes the input, for example with the id of a named object. */
-  prepare?: (deps: Deps, input: Input) => Promise<object>;
-  /** Data for programs; default: the reply. */
-  toData?: (reply: Reply, context: ReplyContext<Deps, Input>) => unknown;
-  /** Text for people. `cutName` shortens names that tenants chose. */
-  toText: (
+  prepare?(deps: Deps, input: In): Promise<object>;
+  /** Data for programs; default: the reply. Of a list, its rows. */
+  toData?(reply: Reply, input: In, deps: Deps, actor: Actor): unknown;
+  /** Text for people. */
+  toText?(
     reply: Reply,
-    context: ReplyContext<Deps, Input>,
-  ) => readonly TextPart[] | Promise<readonly TextPart[]>;
+    input: In,
+    deps: Deps,
+    actor: Actor,
+  ): readonly TextPart[] | Promise<readonly TextPart[]>;
 }
 
-export interface ReplyContext<Deps, Input> {
-  deps: Deps;
-  input: Input;
-  actor: Actor;
-  cutName: (name: string) => string;
-}
-
-/** `default`: a value, shown in the help · `isRequired` · `mayBePast`: a time before now is accepted. */
+/**
+ * `default`: a value, shown in the help · `isRequired` · `words`: texts and their values · `value`: of a flag without
+ * text, instead of true.
+ */
 export type Flag = readonly [
   syntax: string,
   description: string,
-  more?: { default?: string | number; shownDefault?: string; isRequired?: true; mayBePast?: true },
+  more?: {
+    default?: string | number;
+    shownDefault?: string;
+    isRequired?: true;
+    words?: Readonly<Record<string, unknown>>;
+    value?: boolean;
+  },
 ];
 
 /** A form of the console that performs the action. */
-export interface FormSpec<Deps, Input, Reply> {
-  title: string | ((input: Input) => string);
+export interface FormSpec<Deps, In = Input, Reply = unknown> {
+  title(input: In): string;
   button: string;
   isDangerous?: boolean;
-  /** Whether the form asks for a reason. */
-  asksReason?: boolean;
   /** The page that follows the action, or its cancellation. */
-  page: (input: Input) => string;
+  page(input: In): string;
   /** The sentences of the page before the button; for an action with a dry run, before its effect. */
-  preview?: (reply: Reply, deps: Deps, input: Input) => readonly string[] | Promise<readonly string[]>;
+  preview?(reply: Reply, deps: Deps, input: In): readonly string[] | Promise<readonly string[]>;
   /** Input for the dry run that the link to the action does not have. */
   dryRunWith?: Readonly<Record<string, unknown>>;
   /** The fields that the form sends. By default, those that the page was given. */
-  send?: (reply: Reply) => Readonly<Record<string, string | undefined>>;
+  send?(reply: Reply): Readonly<Record<string, string | undefined>>;
   /** Reads the fields. By default, the types of the input decide how. @throws if they are invalid */
-  parse?: (field: (name: string) => string | undefined, now: number) => Record<string, unknown>;
+  parse?(field: (name: string) => string | undefined, now: number): Record<string, unknown>;
 }
 
 /** A view or an action, in the form from which routes, commands and forms are derived. */
@@ -91,16 +100,17 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   status: 200 | 201;
   example?: object;
   isBodyOptional?: boolean;
-  check?: readonly [isValid: (body: never) => boolean, problem: { path: string[]; error: string }];
+  check?: { isValid(body: Input): boolean; path: string[]; error: string };
   /** Returns the reply to a dry run, which changes nothing. */
-  dryRun?: (deps: Deps, input: never) => Promise<unknown>;
-  commands?: readonly CommandSpec<Deps, never, never>[];
-  form?: FormSpec<Deps, never, never>;
-  perform: (deps: Deps, actor: Actor, input: never) => Promise<unknown>;
+  dryRun?(deps: Deps, input: Input): Promise<unknown>;
+  commands?: readonly CommandSpec<Deps>[];
+  form?: FormSpec<Deps>;
+  perform(deps: Deps, actor: Actor, input: Input): Promise<unknown>;
 }
 
 interface ViewParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
   extends Described<F, Schema, Name> {
+  commands?: readonly CommandSpec<Deps, InputOf<F>, z.output<Schema>>[];
   read: (deps: Deps, input: InputOf<F>) => z.output<Schema> | Promise<z.output<Schema>>;
 }
 
@@ -133,10 +143,8 @@ export interface ActionDeps {
   clock: Pick<Clock, 'now'>;
 }
 
-export interface DryRun {
-  /** If false, the action is carried out. */
-  dry_run?: boolean;
-}
+/** If false, the action is carried out. */
+type DryRun = { dry_run?: boolean };
 
 interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
   extends Described<F, Schema, Name> {
@@ -145,7 +153,7 @@ interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType, Name ext
   example?: object;
   isBodyOptional?: boolean;
   /** A condition on several fields of its body, and what is expected. */
-  check?: readonly [isValid: (body: InputOf<F>) => boolean, problem: { path: string[]; error: string }];
+  check?: { isValid(body: InputOf<F>): boolean; path: string[]; error: string };
   commands?: readonly CommandSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>[];
   form?: FormSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>;
   /** Its row of the audit log. Absent if the action changes nothing, or writes its own row. */
@@ -218,14 +226,19 @@ export function outsideApi<Schema extends z.ZodType>(schema: Schema): Schema {
   return schema;
 }
 
-/** How the text of a flag or a form's field becomes a value of the input. */
-export function kindOf(schema: z.ZodType | undefined): 'switch' | 'seconds' | 'usd' | 'time' | 'text' {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
-    return kindOf(schema.unwrap() as z.ZodType);
+/** How the text of a flag or a form's field becomes a value of the input. The unit is the end of its name. */
+export function kindOf(
+  name: string,
+  schema: z.ZodType | undefined,
+): 'switch' | 'seconds' | 'usd' | 'minutes' | 'count' | 'time' | 'text' {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable)
+    return kindOf(name, schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodBoolean) return 'switch';
-  if (schema instanceof z.ZodNumberFormat) return 'seconds';
-  if (schema instanceof z.ZodNumber) return 'usd';
-  return schema instanceof z.ZodISODateTime ? 'time' : 'text';
+  if (schema instanceof z.ZodISODateTime) return 'time';
+  if (!(schema instanceof z.ZodNumber)) return 'text';
+  if (name.endsWith('_s')) return 'seconds';
+  if (name.endsWith('_minutes')) return 'minutes';
+  return name.endsWith('_usd') ? 'usd' : 'count';
 }
 
 /** Divides the input into the parameters of the path and the fields of the query or of the body. */

@@ -1,16 +1,30 @@
-import type { Command } from 'commander';
+import { Command } from 'commander';
+import { withProviders } from '../../compose/marketplace/providers.ts';
+import type { CommandDeps as Deps } from '../../marketplace/operate/commands.ts';
+import { commands } from '../../marketplace/operate/commands.ts';
 import { type OperationDeps, operations } from '../../marketplace/operate/operations.ts';
 import { addActions } from '../add-actions.ts';
+import { withOperatorKeys } from '../operators-command.ts';
 import { onMarketplaceDatabase } from './database.ts';
 
 /**
- * Adds the marketplace's actions to the command of their noun. In a command, actions cannot ask providers. Other
- * commands do not load the actions, so that they start faster.
+ * Creates a command that has only views and actions, which cannot ask providers; only an alert needs their catalogs.
+ * Other commands do not load the actions, so that they start faster.
  */
-export function withMarketplaceActions(noun: Command): Command {
-  return addActions<OperationDeps>(noun, operations, (command, body) =>
-    onMarketplaceDatabase(command, (deps, ...args) =>
-      body(deps as typeof deps & OperationDeps, ...(args as never)),
-    ),
-  );
+export function marketplaceActionCommand(name: string): Command {
+  const noun = new Command(name);
+  return addActions<OperationDeps & Deps>(noun, [...operations, ...commands], (command, body) => {
+    const needsCatalogs = name === 'alerts' && command.name() === 'create';
+    return onMarketplaceDatabase<unknown[]>(command, (deps, ...args) => {
+      const run = (sellers?: Deps['sellers']) =>
+        body({ ...deps, sellers } as typeof deps & OperationDeps & Deps, ...args);
+      return needsCatalogs ? withProviders(deps.config, deps.store, run) : run();
+    });
+  });
+}
+
+/** Creates `berth marketplace operators`. */
+export function marketplaceOperatorsCommand(): Command {
+  const name = 'berth marketplace operators';
+  return withOperatorKeys(marketplaceActionCommand('operators'), onMarketplaceDatabase, name);
 }

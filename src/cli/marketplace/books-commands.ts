@@ -5,11 +5,24 @@ import { isPostgres } from '../../config/server-schema.ts';
 import { counted } from '../../contract/counted.ts';
 import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
-import { findSubject, keepVerdict } from '../../marketplace/operate/views/books.ts';
+import {
+  accountMeanings,
+  findSubject,
+  keepVerdict,
+  sumAccounts,
+} from '../../marketplace/operate/views/books.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { checkDatabaseCommand } from '../check-database-command.ts';
-import { isData, type OutputFlag, printData, withOutput } from '../print-records.ts';
+import {
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
+  printRows,
+  withList,
+  withOutput,
+} from '../print-records.ts';
 import { upgradeCommand } from '../upgrade-command.ts';
 import { loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 
@@ -27,6 +40,22 @@ export function explainBillCommand(): Command {
       else for (const line of explainBill(bill, { byDay })) printLine(line);
     }),
   );
+}
+
+/** `berth marketplace ledger`: prints the sums of the books. `credit show` prints those of one team. */
+export function ledgerCommand(): Command {
+  const ledger = new Command('ledger');
+  withList(
+    onMarketplaceDatabase(ledger.command('ls', { isDefault: true }), async ({ store }, flags: ListFlags) => {
+      const { teams, accounts } = await sumAccounts(store.read);
+      const meanings = { ...accountMeanings, teams: `left to spend for ${counted(teams, 'team')}` };
+      printRows(
+        accounts.map((one) => ({ ...one, meaning: meanings[one.account as 'teams'] ?? '' })),
+        flags,
+      );
+    }),
+  ).description('list the totals of the ledger: teams, payments, grants and revenue');
+  return ledger;
 }
 
 /** `berth marketplace verify-ledger`: exits 1 if the books are wrong. */

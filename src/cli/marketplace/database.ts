@@ -2,9 +2,7 @@ import type { Command } from 'commander';
 import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/stores/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
-import { type AuditedAction, audited } from '../../operator-kit/audit.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
-import { localActor } from '../local-actor.ts';
 
 export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
 
@@ -12,15 +10,6 @@ export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
 export function loadMarketplaceFor(command: Command): MarketplaceConfig {
   const { config: file, database } = command.optsWithGlobals<{ config?: string; database?: string }>();
   return loadMarketplaceConfig({ file, flags: { database }, env: process.env });
-}
-
-/** Performs an action in the name of the local user, with a row in the audit log. */
-export function auditedHere<T>(
-  deps: CommandDeps,
-  action: AuditedAction<T>,
-  act: (deps: CommandDeps) => Promise<T>,
-): Promise<T> {
-  return audited(deps, localActor(), action, (store) => act({ ...deps, store }));
 }
 
 /** Runs `body` on the database of `berth marketplace` with the same flags, even while it runs. */

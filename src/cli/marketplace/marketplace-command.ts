@@ -4,106 +4,57 @@ import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { printLine } from '../../runtime/print.ts';
 import { withDatabase } from '../database.ts';
 import { sameMarketplace } from '../invocation.ts';
-import { type LazyCommand, loadCommands } from '../program.ts';
+import { type LazyCommands, loadCommands, toLazy } from '../program.ts';
 import { adminLines, printFacts, type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
-import { onMarketplaceDatabase } from './database.ts';
 
-const commands: readonly LazyCommand[] = [
-  {
-    name: 'status',
-    description: 'summary of providers, spending teams and mail',
-    load: async () => (await import('./status-command.ts')).statusCommand(),
-  },
-  {
-    name: 'deployments',
-    description: 'list and show the deployments of every team',
-    load: async () => (await import('./deployments-command.ts')).deploymentsCommand(),
-  },
-  {
-    name: 'ledger',
-    description: 'totals of the ledger: balances of teams, payments, grants and revenue',
-    load: async () => (await import('./ledger-command.ts')).ledgerCommand(),
-  },
-  {
-    name: 'users',
-    description: 'add and list users, change their settings',
-    load: async () => (await import('./users-command.ts')).usersCommand(),
-  },
-  {
-    name: 'keys',
-    description: 'create, list and revoke the API keys of users',
-    load: async () => (await import('./keys-command.ts')).marketplaceKeysCommand(),
-  },
-  {
-    name: 'teams',
-    description: 'create and show teams, manage their members',
-    load: async () => (await import('./teams-command.ts')).teamsCommand(),
-  },
-  {
-    name: 'credit',
-    description: 'record payments, grants and balance corrections',
-    load: async () => (await import('./credit-command.ts')).creditCommand(),
-  },
-  {
-    name: 'discounts',
-    description: 'set, list and end the discounts of teams',
-    load: async () => (await import('./discounts-command.ts')).discountsCommand(),
-  },
-  {
-    name: 'alerts',
-    description: 'mail users when a sold-out offer is back in stock',
-    load: async () => (await import('./mail-commands.ts')).alertsCommand(),
-  },
-  {
-    name: 'providers',
-    description: 'list the providers of marketplace.yaml, call them, and show the health of each',
-    load: async () => (await import('./providers-command.ts')).providersCommand(),
-  },
-  {
-    name: 'mail',
-    description: 'list the mails: sent, due and given up; retry one',
-    load: async () => (await import('./mail-commands.ts')).mailCommand(),
-  },
-  {
-    name: 'operators',
-    description: 'create, list and revoke the keys of the admin listener',
-    load: async () =>
-      (await import('../operators-command.ts')).operatorsCommandOn(
-        onMarketplaceDatabase,
-        'berth marketplace operators',
-      ),
-  },
-  {
-    name: 'audit',
-    description: 'actions of operators: who, from where, and the outcome',
-    load: async () => (await import('../audit-command.ts')).auditCommandOn(onMarketplaceDatabase),
-  },
-  {
-    name: 'losses',
-    description: 'resources that providers answer 404 for: how many ended, and which are held',
-    load: async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
-  },
-  {
-    name: 'check-database',
-    description: 'check the whole database for damage, also while the marketplace runs',
-    load: async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),
-  },
-  {
-    name: 'upgrade',
-    description: 'upgrade the database to this version',
-    load: async () => (await import('./books-commands.ts')).upgradeMarketplaceCommand(),
-  },
-  {
-    name: 'verify-ledger',
-    description: 'check the ledger: balances are the sums of their entries, each second is billed once',
-    load: async () => (await import('./books-commands.ts')).verifyLedgerCommand(),
-  },
-  {
-    name: 'explain-bill',
-    description: 'show the bill of a deployment or a volume, rate by rate',
-    load: async () => (await import('./books-commands.ts')).explainBillCommand(),
-  },
-];
+/** Descriptions of the commands. Those without a function have only views and actions. */
+const commands: LazyCommands = {
+  status: [
+    'summary of providers, spending teams and mail',
+    async () => (await import('./status-command.ts')).statusCommand(),
+  ],
+  deployments: ['list and show the deployments of every team'],
+  ledger: [
+    'totals of the ledger: balances of teams, payments, grants and revenue',
+    async () => (await import('./books-commands.ts')).ledgerCommand(),
+  ],
+  users: ['add and list users, change their settings'],
+  keys: ['create, list and revoke the API keys of users'],
+  teams: ['create and show teams, manage their members'],
+  credit: ['record payments, grants and balance corrections'],
+  discounts: ['set, list and end the discounts of teams'],
+  alerts: ['mail users when a sold-out offer is back in stock'],
+  providers: [
+    'list the providers of marketplace.yaml, call them, and show the health of each',
+    async () => (await import('./providers-command.ts')).providersCommand(),
+  ],
+  mail: ['list the mails: sent, due and given up; retry one'],
+  operators: [
+    'create, list and revoke the keys of the admin listener',
+    async () => (await import('./action-commands.ts')).marketplaceOperatorsCommand(),
+  ],
+  audit: ['actions of operators: who, from where, and the outcome'],
+  losses: [
+    'resources that providers answer 404 for: how many ended, and which are held',
+    async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
+  ],
+  'check-database': [
+    'check the whole database for damage, also while the marketplace runs',
+    async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),
+  ],
+  upgrade: [
+    'upgrade the database to this version',
+    async () => (await import('./books-commands.ts')).upgradeMarketplaceCommand(),
+  ],
+  'verify-ledger': [
+    'check the ledger: balances are the sums of their entries, each second is billed once',
+    async () => (await import('./books-commands.ts')).verifyLedgerCommand(),
+  ],
+  'explain-bill': [
+    'show the bill of a deployment or a volume, rate by rate',
+    async () => (await import('./books-commands.ts')).explainBillCommand(),
+  ],
+};
 
 /**
  * `berth marketplace`: runs the server. Its subcommands manage account settings (M: Authentication, 1). Only
@@ -126,7 +77,8 @@ export async function marketplaceCommand(isNamed: (name: string) => boolean): Pr
         printWelcome(serving, { ...flags, ...(file !== undefined && { config: file }) });
       await serveUntilSignal(start, { output }, { toJson: toReadyLine, welcome });
     });
-  for (const command of await loadCommands(commands, isNamed)) marketplace.addCommand(command);
+  const load = async (name: string) => (await import('./action-commands.ts')).marketplaceActionCommand(name);
+  for (const command of await loadCommands(toLazy(commands, load), isNamed)) marketplace.addCommand(command);
   return marketplace;
 }
 

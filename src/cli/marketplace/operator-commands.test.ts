@@ -157,7 +157,7 @@ describe('the commands for the operator of a marketplace', () => {
 
   it('deployments show: prints one deployment and why it failed', async () => {
     expect(await run('deployments', 'show', 'dep-3')).toMatch(
-      /failure +out_of_stock\nfailure details +The provider/,
+      /\nfailure reason +out_of_stock\n[\s\S]*\nfailure details +The provider/,
     );
     expect(JSON.parse(await run('deployments', 'show', 'dep-1', '--json'))).toMatchObject({
       status: 'running',

@@ -11,13 +11,11 @@ import { createLog } from '../../runtime/log.ts';
 import { printLine } from '../../runtime/print.ts';
 import { systemClock } from '../../runtime/system.ts';
 import {
-  type Column,
-  fieldColumns,
   isData,
   type ListFlags,
   type OutputFlag,
   printData,
-  printRecords,
+  printRows,
   withList,
   withOutput,
 } from '../print-records.ts';
@@ -30,18 +28,9 @@ export function providersCommand(): Command {
     .description('list the providers')
     .action((flags: ListFlags, command: Command) => {
       const { providers: entries } = loadProvidersFor(command);
-      printRecords(
-        entries,
-        [
-          { head: 'ID', key: 'id', value: ({ id }) => id },
-          { head: 'BASE URL', key: 'base_url', value: ({ base_url }) => base_url },
-          {
-            head: 'PROFILE',
-            key: 'profile',
-            value: ({ profile }) => profile ?? null,
-            text: ({ id, profile }) => profile ?? `${id}, which comes with Berth`,
-          },
-        ],
+      const bundled = isData(flags) ? null : 'comes with Berth';
+      printRows(
+        entries.map(({ id, base_url, profile = bundled }) => ({ id, base_url, profile })),
         flags,
       );
     });
@@ -79,7 +68,9 @@ export function providersCommand(): Command {
       const rows = await readProviders(deps, flags.ask && (await askProviders(deps)));
       if (flags.ask && rows.some(({ state }) => state === 'failing')) process.exitCode = 1;
       if (isData(flags)) return printData(flags, rows);
-      printRecords(rows, healthColumns, {}, 'No provider is configured, and none is in the database.');
+      printRows(rows.map(toHealthRow), flags, {
+        none: 'No provider is configured, and none is in the database.',
+      });
       for (const { provider, problems } of rows)
         for (const problem of problems) printLine(`${provider}: ${problem}`);
       if (!flags.ask && rows.some(({ state }) => state === 'unknown'))
@@ -93,32 +84,22 @@ export function providersCommand(): Command {
   return providers;
 }
 
-const healthColumns: readonly Column<ProviderRow>[] = [
-  ...fieldColumns<ProviderRow>({
-    PROVIDER: 'provider',
-  }),
-  {
-    head: 'STATE',
-    key: 'state',
-    value: ({ state }) => state,
-    text: ({ state }) => (state === 'unknown' ? 'not known' : state),
-  },
-  ...fieldColumns<ProviderRow>({
-    DEPLOYING: 'deploying',
-    RUNNING: 'running',
-    STOPPED: 'stopped',
-    'CONFIRMED UNTIL': 'confirmed_until',
-    'NO SSH YET': 'waiting_for_ssh',
-    HELD: 'losses_held',
-    MADE: 'made',
-    FAILED: 'failed',
-  }),
-  {
-    head: 'WHY',
-    key: 'failures',
-    value: ({ failures }) => failures.map(({ reason, count }) => `${reason} ${count}`).join(', '),
-  },
-];
+function toHealthRow(row: ProviderRow): object {
+  const { provider, state, deploying, running, stopped, confirmed_until, made, failed, failures } = row;
+  return {
+    provider,
+    state: state === 'unknown' ? 'not known' : state,
+    deploying,
+    running,
+    stopped,
+    confirmed_until,
+    no_ssh_yet: row.waiting_for_ssh,
+    held: row.losses_held,
+    made,
+    failed,
+    why: failures.map(({ reason, count }) => `${reason} ${count}`),
+  };
+}
 
 function withConfig(command: Command): Command {
   return command.option('--config <file>', 'marketplace.yaml; see examples/marketplace.yaml');

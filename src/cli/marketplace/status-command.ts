@@ -9,18 +9,8 @@ import {
 import { type MailsView, readMails } from '../../marketplace/operate/views/status.ts';
 import { firstToRunOut, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { printLine } from '../../runtime/print.ts';
-import {
-  type Column,
-  fieldColumns,
-  isData,
-  type OutputFlag,
-  printData,
-  printRecords,
-  toFields,
-  withOutput,
-} from '../print-records.ts';
+import { isData, type OutputFlag, printData, printPart, withOutput } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
-import { burnColumns } from './teams-command.ts';
 
 /** Number of teams shown, beginning with those that run out of credit first. */
 const TEAMS_SHOWN = 50;
@@ -37,8 +27,8 @@ export function statusCommand(): Command {
       const mails = await readMails(store.read, clock.now());
       if (!isData(flags)) return printStatus(providers, teams, counts, toMailSentence(mails, clock.now()));
       printData(flags, {
-        providers: providers.map((provider) => toFields(provider, providerColumns)),
-        teams: teams.map((team) => toFields(team, teamColumns)),
+        providers: providers.map(toProviderFacts),
+        teams: teams.map(toTeamFacts),
         team_count: counts.teams,
         spending_count: counts.spending,
         mails,
@@ -59,22 +49,15 @@ export function readProviders(
   });
 }
 
-const providerColumns = fieldColumns<ProviderRow>({
-  PROVIDER: 'provider',
-  DEPLOYING: 'deploying',
-  RUNNING: 'running',
-  STOPPED: 'stopped',
-  VOLUMES: 'volumes',
-  'NO SSH YET': 'waiting_for_ssh',
-  'TO SYNC': 'to_sync',
-  HELD: 'losses_held',
-  'CONFIRMED UNTIL': 'confirmed_until',
-});
+function toProviderFacts(row: ProviderRow) {
+  const { provider, deploying, running, stopped, volumes, waiting_for_ssh, to_sync, losses_held } = row;
+  const counts = { deploying, running, stopped, volumes, waiting_for_ssh, to_sync, losses_held };
+  return { provider, ...counts, confirmed_until: row.confirmed_until };
+}
 
-const teamColumns: readonly Column<TeamRow>[] = [
-  { head: 'TEAM', key: 'team', value: ({ slug }) => slug },
-  ...burnColumns,
-];
+function toTeamFacts({ slug, balance_usd, burn_usd_per_hour, hours_left }: TeamRow) {
+  return { team: slug, balance_usd, burn_usd_per_hour, hours_left };
+}
 
 function printStatus(
   providers: readonly ProviderRow[],
@@ -82,12 +65,12 @@ function printStatus(
   { teams: all, spending }: { teams: number; spending: number },
   mailSentence: string,
 ): void {
-  printRecords(providers, providerColumns, {});
+  printPart(providers.map(toProviderFacts));
   printLine('');
   if (spending === 0) {
     if (all > 0) printLine(`Nothing is billed to ${counted(all, 'team')}.`);
   } else {
-    printRecords(teams, teamColumns, {});
+    printPart(teams.map(toTeamFacts));
     if (spending > teams.length)
       printLine(
         `Not shown: ${counted(spending - teams.length, 'team')}. All: berth marketplace teams ls --spending`,

@@ -19,7 +19,6 @@ import { lifecycleRoutes } from './routes/lifecycle.ts';
 import { offerRoutes } from './routes/offers.ts';
 import { sshKeyRoutes } from './routes/ssh-keys.ts';
 import { teamRoutes } from './routes/teams.ts';
-import { volumeActionRoutes } from './routes/volume-actions.ts';
 import { volumeRoutes } from './routes/volumes.ts';
 
 /** The whole HTTP API. It also answers in process, through `app.request()`. */
@@ -51,14 +50,16 @@ function createApi(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   api.use('/api/*', admission(deps));
   api.use('/api/*', readBody(errors.body));
   api.use('/api/*', stillAdmitted(deps));
-  api.route('/', offerRoutes(deps));
-  api.route('/', configRoutes(deps));
-  api.route('/', deploymentRoutes(deps));
-  api.route('/', lifecycleRoutes(deps));
-  api.route('/', sshKeyRoutes(deps));
-  api.route('/', volumeRoutes(deps));
-  api.route('/', volumeActionRoutes(deps));
-  api.route('/', teamRoutes(deps));
+  const all = [
+    offerRoutes,
+    configRoutes,
+    deploymentRoutes,
+    lifecycleRoutes,
+    sshKeyRoutes,
+    volumeRoutes,
+    teamRoutes,
+  ];
+  for (const routesOf of all) api.route('/', routesOf(deps).router);
   return api;
 }
 

@@ -42,10 +42,11 @@ export const bookCredit = defineAction({
     }),
     reason: z.string().min(1).max(500).optional(),
   },
-  check: [
-    ({ kind, reason }) => kind !== 'adjustment' || reason !== undefined,
-    { path: ['reason'], error: 'expected a reason; it is kept in the books' },
-  ],
+  check: {
+    isValid: ({ kind, reason }) => kind !== 'adjustment' || reason !== undefined,
+    path: ['reason'],
+    error: 'expected a reason; it is kept in the books',
+  },
   example: {
     kind: 'grant',
     amount_usd: 25,
@@ -101,13 +102,13 @@ function credit(
     args: { team: ['<team>'], amount_usd: ['<usd>'] },
     flags,
     fixed: { kind },
-    toData: async (booked, { deps }) => ({
+    toData: async (booked, _input, deps) => ({
       id: booked.id,
       memo: booked.memo,
       team_id: booked.team_id,
       balance_usd: usdFromMicroUsd(await balanceOf(deps, booked)),
     }),
-    toText: async (booked, { deps }) => [
+    toText: async (booked, _input, deps) => [
       `${booked.memo} (${booked.id}): ${booked.team_id} has ${toDollars(await balanceOf(deps, booked))} left to spend.`,
     ],
   };
@@ -208,7 +209,7 @@ export const cleanUpLost = defineAction({
     },
   ],
   form: {
-    title: 'Delete the instance of a lost deployment',
+    title: () => 'Delete the instance of a lost deployment',
     button: 'Delete the instance',
     page: ({ deploymentId }) => `/console/deployments/${encodeURIComponent(deploymentId)}`,
   },
@@ -255,5 +256,5 @@ export const resendMail = defineAction({
       toText: ({ id, to }) => [`A running server retries the mail ${id} to ${to} within seconds.`],
     },
   ],
-  form: { title: 'Try a mail now', button: 'Try now', page: () => '/console/mails?state=waiting' },
+  form: { title: () => 'Try a mail now', button: 'Try now', page: () => '/console/mails?state=waiting' },
 });

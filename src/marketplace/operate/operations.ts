@@ -51,7 +51,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   booksView,
   billView,
   auditView,
-  operatorKeysView({
+  operatorKeysView('berth marketplace operators', {
     tag: 'Views',
     description: 'Create and revoke them on the command line: `berth marketplace operators`.',
   }),

@@ -54,10 +54,10 @@ export async function actionPage<Deps>(
   if (form === undefined || (action.dryRun ?? form.preview) === undefined) return null;
   const given = { ...readFields(action, form, query, now), ...form.dryRunWith };
   const input = parse(action, given);
-  const reply = (await action.dryRun?.(deps, input)) as never;
+  const reply = (await action.dryRun?.(deps, input)) as { effect: string } | undefined;
   const sentences = (await form.preview?.(reply, deps, input)) ?? [];
   const sent = form.send?.(reply) ?? textsOf(given);
-  const title = cutName(typeof form.title === 'string' ? form.title : form.title(input));
+  const title = cutName(form.title(input));
   const page = form.page(input);
   return { title, body: bodyOf(action, form, { title, sentences, reply, sent, csrf: session.csrf, page }) };
 }
@@ -73,7 +73,7 @@ interface Shown {
 
 function bodyOf<Deps>(
   action: Operation<Deps>,
-  { isDangerous, asksReason }: FormSpec<Deps, never, never>,
+  { isDangerous }: FormSpec<Deps>,
   { title, sentences, reply, sent, csrf, page }: Shown,
 ): Html {
   return html`<h1>${title}</h1>
@@ -83,9 +83,10 @@ function bodyOf<Deps>(
 ${actionForm(action, csrf, sent, {
   className: 'card row',
   buttonClass: isDangerous ? 'danger' : 'primary',
-  content: asksReason
-    ? html`<label class="field grow"><span>Reason (for the audit log)</span><input name="reason" maxlength="200"></label>`
-    : '',
+  content:
+    action.dryRun !== undefined && 'reason' in action.input
+      ? html`<label class="field grow"><span>Reason (for the audit log)</span><input name="reason" maxlength="200"></label>`
+      : '',
   after: html`<a class="button" href="${page}">Cancel</a>`,
 })}`;
 }
@@ -105,7 +106,7 @@ export async function performForm<Deps>(
 
 function readFields<Deps>(
   { input }: Operation<Deps>,
-  form: FormSpec<Deps, never, never>,
+  form: FormSpec<Deps>,
   field: Read,
   now: number,
 ): Record<string, unknown> {
@@ -114,15 +115,15 @@ function readFields<Deps>(
     Object.entries(input).flatMap(([name, schema]) => {
       const text = field(name);
       if (text === undefined) return [];
-      return [[name, kindOf(schema) === 'switch' ? text === 'yes' : text]];
+      return [[name, kindOf(name, schema) === 'switch' ? text === 'yes' : text]];
     }),
   );
 }
 
 /** @throws {Fatal} if a field is missing or invalid */
-function parse<Deps>({ input }: Operation<Deps>, values: Record<string, unknown>): never {
+function parse<Deps>({ input }: Operation<Deps>, values: Record<string, unknown>): Record<string, unknown> {
   const parsed = z.object(input).safeParse(values);
-  if (parsed.success) return parsed.data as never;
+  if (parsed.success) return parsed.data;
   const [issue] = toIssues({ error: parsed.error, data: values });
   throw new Fatal(`The form is incomplete or invalid: ${issue?.path}: ${issue?.message}.`);
 }

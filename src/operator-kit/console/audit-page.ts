@@ -1,6 +1,7 @@
-import type { AuditReader, AuditRecord } from '../model.ts';
+import type { AuditReader } from '../model.ts';
+import { type AuditView, auditView } from '../views/audit.ts';
 import type { Page } from './deps.ts';
-import { badge, type Column, clockTime, given, html, live, named, table, withQuery } from './parts.ts';
+import { type Column, given, html, live, table, withQuery } from './parts.ts';
 
 const PAGE = 100;
 
@@ -9,20 +10,13 @@ export function auditPageOf(
   linkOf: (subject: string) => unknown,
 ): Page<{ store: { read: { audit: AuditReader } } }> {
   const columns = columnsOf(linkOf);
-  return async ({ store: { read } }, { query }) => {
+  return async (deps, { query }) => {
     const actor = query('actor');
     const action = query('action');
     const subject = query('subject');
-    const before = Number(query('before'));
-    const found = await read.audit.page({
-      limit: PAGE + 1,
-      ...(actor !== undefined && { actor }),
-      ...(action !== undefined && { action }),
-      ...(subject !== undefined && { subject }),
-      ...(Number.isSafeInteger(before) && before > 0 && { before }),
-    });
-    const shown = found.slice(0, PAGE);
-    const last = found.length > PAGE ? shown.at(-1) : undefined;
+    const after = query('after');
+    const wanted = { actor, action, subject, after: /^\d{1,15}$/.test(after ?? '') ? after : undefined };
+    const { entries, next } = await auditView.read(deps, { ...wanted, limit: PAGE });
     return {
       title: 'Audit',
       body: html`<div class="head"><h1>Audit log</h1><span class="soft">actions of operators, the newest first</span></div>
@@ -31,35 +25,28 @@ export function auditPageOf(
 <label class="field grow"><span>Action, such as alarm.acknowledge</span><input name="action" value="${action ?? ''}"></label>
 <label class="field grow"><span>Subject</span><input name="subject" value="${subject ?? ''}"></label>
 <button class="primary">Find</button><a class="button" href="/console/audit">Clear</a></form>
-${live('audit', table(columns, shown, 'No entry matches.'))}
+${live('audit', table(columns, entries, 'No entry matches.'))}
 ${
-  last === undefined
+  next === null
     ? ''
-    : html`<nav class="pager"><a class="button" rel="next" href="${withQuery('/console/audit', { actor, action, subject, before: String(last.id) })}">Older »</a></nav>`
+    : html`<nav class="pager"><a class="button" rel="next" href="${withQuery('/console/audit', { actor, action, subject, after: next })}">Older »</a></nav>`
 }`,
     };
   };
 }
 
-function columnsOf(linkOf: (subject: string) => unknown): readonly Column<AuditRecord>[] {
+function columnsOf(linkOf: (subject: string) => unknown): readonly Column<AuditView>[] {
   return [
-    { head: 'When', cell: ({ at }) => clockTime(at) },
-    { head: 'Who', cell: ({ actor }) => named(actor) },
+    'at',
+    'actor',
     {
       head: 'From',
       cell: ({ source, address }) =>
         html`${source}${address === null ? '' : html` <span class="soft">${address}</span>`}`,
     },
     { head: 'What', cell: ({ action }) => html`<code>${action}</code>` },
-    {
-      head: 'To what',
-      cell: ({ subject }) => (subject === null ? '' : linkOf(subject)),
-    },
-    {
-      head: 'Outcome',
-      cell: ({ outcome }) =>
-        badge(outcome, outcome === 'done' ? 'good' : outcome === 'refused' ? 'wait' : 'bad'),
-    },
+    { head: 'To what', cell: ({ subject }) => (subject === null ? '' : linkOf(subject)) },
+    'outcome',
     {
       head: 'Particulars',
       cell: ({ detail }) =>

@@ -1,7 +1,7 @@
 import type { OperatorKeyReader } from '../model.ts';
 import { listOperatorKeys, type OperatorKeyView } from '../views/keys.ts';
 import type { Page } from './deps.ts';
-import { ago, badge, type Column, html, live, named, table } from './parts.ts';
+import { type Column, html, live, table } from './parts.ts';
 
 /** The keys of operators. They are created on the command line, which shows each once. */
 export const operatorsPage: Page<{ store: { read: { operatorKeys: OperatorKeyReader } } }> = async (
@@ -10,16 +10,14 @@ export const operatorsPage: Page<{ store: { read: { operatorKeys: OperatorKeyRea
 ) => ({
   title: 'Operators',
   body: html`<h1>Operators’ keys</h1>
-${live('operators', table(operatorKeyColumns(now), await listOperatorKeys(read), 'No keys yet.'))}`,
+${live('operators', table(operatorKeyColumns, await listOperatorKeys(read), 'No keys yet.', now))}`,
 });
 
-export function operatorKeyColumns(now: number): readonly Column<OperatorKeyView>[] {
-  return [
-    { head: 'State', cell: ({ state }) => badge(state, state === 'valid' ? 'good' : 'none') },
-    { head: 'Operator', cell: ({ name }) => named(name) },
-    { head: 'Key', cell: ({ key }) => html`<code>${key}</code>` },
-    { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
-    { head: 'Last used', cell: ({ last_used_at }) => ago(last_used_at, now) || 'never' },
-    { head: 'Revoked', cell: ({ revoked_at }) => ago(revoked_at, now) },
-  ];
-}
+export const operatorKeyColumns: readonly Column<OperatorKeyView>[] = [
+  'state',
+  'name',
+  'key',
+  'created_at',
+  'last_used_at',
+  'revoked_at',
+];

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
-import { span } from '../views/values.ts';
+import { usdToDollars } from '../../contract/values.ts';
+import { headOf, isUsd, span } from '../views/values.ts';
 
 export type Html = ReturnType<typeof html>;
 export { html };
@@ -65,20 +66,66 @@ export function count(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-export interface Column<Row> {
+/** A field of the rows, which is shown by its name and its type; or a heading and its cells. */
+export type Column<Row> = (keyof Row & string) | Cells<Row>;
+
+interface Cells<Row> {
   head: string;
   cell: (row: Row) => unknown;
   isNumber?: boolean;
 }
 
-/** A table. On a narrow screen each row becomes a block. `empty` is shown if there are no rows. */
-export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], empty: string): Html {
+const TONES: Readonly<Record<string, Tone>> = {
+  valid: 'good',
+  sent: 'good',
+  ok: 'good',
+  done: 'good',
+  waiting: 'wait',
+  warning: 'wait',
+  refused: 'wait',
+  given_up: 'bad',
+  broken: 'bad',
+  failed: 'bad',
+};
+
+function toCells<Row>(name: keyof Row & string, first: Row | undefined, now: number): Cells<Row> {
+  const head = headOf(name);
+  return {
+    head: `${head.charAt(0).toUpperCase()}${head.slice(1)}`,
+    cell: (row) => fieldCell(name, row[name], now),
+    isNumber: typeof first?.[name] === 'number',
+  };
+}
+
+function fieldCell(name: string, value: unknown, now: number): unknown {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number') return isUsd(name) ? usdToDollars(value) : count(value);
+  const text = String(value);
+  if (/^(state|verdict|outcome)$/.test(name)) return badge(text, TONES[text] ?? 'none');
+  if (name === 'at') return clockTime(Date.parse(text));
+  if (/(_at|_until|since)$/.test(name)) return ago(text, now);
+  if (/^(id|key|ref)$/.test(name)) return html`<code>${named(text)}</code>`;
+  return /^(memo|problem|reason)$/.test(name) ? given(text) : named(text);
+}
+
+/**
+ * A table. On a narrow screen each row becomes a block. `empty` is shown if there are no rows; `now`: for fields that
+ * are times.
+ */
+export function table<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  empty: string,
+  now = 0,
+): Html {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
-  return html`<div class="scroll"><table class="stack"><thead><tr>${columns.map(
+  const all = columns.map((column) => (typeof column === 'string' ? toCells(column, rows[0], now) : column));
+  return html`<div class="scroll"><table class="stack"><thead><tr>${all.map(
     ({ head, isNumber }) => html`<th scope="col" class="${isNumber ? 'right' : ''}">${head}</th>`,
   )}</tr></thead><tbody>${rows.map(
     (row) =>
-      html`<tr>${columns.map(({ head, cell, isNumber }) => {
+      html`<tr>${all.map(({ head, cell, isNumber }) => {
         const content = cell(row);
         // An empty cell has no label, so that it is hidden when each row is a block.
         return content === '' || content === null || content === undefined

@@ -14,9 +14,9 @@ export function operationRoutes<Deps>(
   const router = createOperatorRouter();
   for (const operation of operations)
     router.openapi(routeOf(operation, errors), async (context) => {
-      const valid = (from: 'param' | 'query' | 'json'): object => context.req.valid(from as never);
-      const input = { ...valid('param'), ...valid('query'), ...valid('json') };
-      const reply = await operation.perform(deps, actorOf(context), input as never);
+      const { req }: { req: { valid(from: string): object } } = context;
+      const input = { ...req.valid('param'), ...req.valid('query'), ...req.valid('json') };
+      const reply = await operation.perform(deps, actorOf(context), input);
       return context.json(reply as object, operation.status);
     });
   return router;
@@ -54,5 +54,5 @@ function routeOf<Deps>(operation: Operation<Deps>, errors: ApiErrors<ErrorCode>)
 
 function bodyOf(fields: Record<string, z.ZodType>, check: Operation<never>['check']): z.ZodType {
   const body = z.object(fields);
-  return check === undefined ? body : body.refine((value) => check[0](value as never), check[1]);
+  return check === undefined ? body : body.refine(check.isValid, check);
 }

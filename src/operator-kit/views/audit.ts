@@ -36,14 +36,14 @@ export interface AuditQuery {
 }
 
 /** Lists entries, newest first. */
-export async function listAudit(
+async function listAudit(
   read: { audit: AuditReader },
   { after, limit = USUAL_PAGE, ...of }: AuditQuery,
 ): Promise<AuditPage> {
   const before = after === undefined ? undefined : Number(after);
   const found = await read.audit.page({ ...of, before, limit: limit + 1 });
   const { rows, next } = cutPage(found, limit, ({ id }) => String(id));
-  return { entries: rows.map((entry) => ({ ...entry, at: toTime(entry.at) })), next };
+  return { entries: rows.map(({ detail, ...entry }) => ({ ...entry, at: toTime(entry.at), detail })), next };
 }
 
 export const auditView = defineView({
@@ -63,5 +63,18 @@ export const auditView = defineView({
     limit: limitSchema,
   },
   reply: ['A page of the audit log.', auditPageSchema],
+  commands: [
+    {
+      name: 'audit ls',
+      description: 'list actions of operators: who, from where, and the outcome, the newest first',
+      flags: {
+        actor: ['--actor <name>', 'only actions of this operator'],
+        action: ['--action <name>', 'only this kind of action, such as alarm.acknowledge'],
+        subject: ['--subject <name>', 'only actions on this subject, such as the id of an instance'],
+      },
+      list: { limit: 50, hidden: ['id'], none: 'The audit log has no such entry.' },
+      toData: ({ entries }) => entries,
+    },
+  ],
   read: ({ store }: { store: { read: { audit: AuditReader } } }, query) => listAudit(store.read, query),
 });

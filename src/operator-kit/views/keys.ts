@@ -38,13 +38,21 @@ export async function listOperatorKeys(read: {
 }
 
 /** `GET /operator-keys`. Keys are made on the command line, which shows each once. */
-export function operatorKeysView(texts: { tag: string; description: string }) {
+export function operatorKeysView(command: string, texts: { tag: string; description: string }) {
   return defineView({
     name: 'listOperatorKeys',
     path: '/operator-keys',
     summary: 'Keys of operators',
     ...texts,
     reply: ['The keys.', operatorKeyListSchema],
+    commands: [
+      {
+        name: 'operators ls',
+        description: 'list the keys of operators',
+        list: { none: `There is no key of an operator: see \`${command} create\`.` },
+        toData: ({ keys }) => keys,
+      },
+    ],
     read: async ({ store }: { store: { read: { operatorKeys: OperatorKeyReader } } }) => ({
       keys: await listOperatorKeys(store.read),
     }),

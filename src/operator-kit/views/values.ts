@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestampSchema, wholeNumberSchema } from '../../contract/values.ts';
 
 /** Maximum and default size of a page. */
-export const MAX_PAGE = 500;
+const MAX_PAGE = 500;
 export const USUAL_PAGE = 50;
 
 export const limitSchema = wholeNumberSchema(MAX_PAGE);
@@ -31,6 +31,16 @@ export function cutPage<Row>(
   const rows = found.slice(0, limit);
   const last = found.length > limit ? rows.at(-1) : undefined;
   return { rows, next: last === undefined ? null : endOf(last) };
+}
+
+/** The heading of a field: `last used` of `last_used_at`. */
+export function headOf(name: string): string {
+  return name.replace(/^has_|_(at|id|usd)$/g, '').replaceAll('_', ' ');
+}
+
+/** Whether a field is an amount in US dollars. */
+export function isUsd(name: string): boolean {
+  return /(^|_)usd(_|$)/.test(name);
 }
 
 const STEPS = [

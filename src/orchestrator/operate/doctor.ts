@@ -113,6 +113,6 @@ export const runDoctor = defineAction({
     'Changes nothing. A long check is answered before it ends: `ended_at` is then null, and GET returns the rest.',
   errors: [],
   reply: ['The findings so far.', doctorReportSchema],
-  form: { title: 'Doctor', button: 'Look now', page: () => '/console/doctor' },
+  form: { title: () => 'Doctor', button: 'Look now', page: () => '/console/doctor' },
   run: ({ doctor }: DoctorDeps & ActionDeps) => doctor.look(),
 });

@@ -107,7 +107,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   keysView,
   createKey,
   revokeKey,
-  operatorKeysView({
+  operatorKeysView('berth operators', {
     tag: 'Accounts',
     description: 'Oldest first. Create and revoke them on the command line: `berth operators`.',
   }),

@@ -6,7 +6,6 @@ import {
   clockTime,
   count,
   facts,
-  given,
   type Html,
   html,
   live,
@@ -54,28 +53,23 @@ ${facts([
   ['Segments', count(counts['segments'] ?? 0)],
   ['Slices', count(counts['slices'] ?? 0)],
 ])}
-${findings.length === 0 ? '' : table(findingColumns, findings, '')}
+${findings.length === 0 ? '' : table(['id', 'problem'], findings, '')}
 ${table(accountColumns, accounts, '')}`;
 }
 
-const findingColumns: readonly Column<NonNullable<Verdict>['findings'][number]>[] = [
-  { head: 'Finding about', cell: ({ id }) => html`<code>${id}</code>` },
-  { head: 'Problem', cell: ({ problem }) => given(problem) },
-];
-
 const accountColumns: readonly Column<NonNullable<Verdict>['accounts'][number]>[] = [
-  { head: 'Account', cell: ({ account }) => html`<code>${account}</code>` },
-  { head: 'Amount', cell: ({ amount_usd: usd }) => usdToDollars(usd), isNumber: true },
+  'account',
+  'amount_usd',
   { head: 'Meaning', cell: ({ account }) => accountMeanings[account] ?? '' },
 ];
 
 const bookingColumns: readonly Column<BookingRow>[] = [
-  { head: 'When', cell: ({ at }) => clockTime(Date.parse(at)) },
-  { head: 'Kind', cell: ({ kind }) => kind },
+  'at',
+  'kind',
   { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
-  { head: 'Amount', cell: ({ amount_usd: usd }) => usdToDollars(usd), isNumber: true },
-  { head: 'What', cell: ({ memo }) => given(memo) },
-  { head: 'Reference', cell: ({ reference }) => given(reference) },
+  'amount_usd',
+  'memo',
+  'reference',
 ];
 
 /** The bill of a deployment or a volume, by rate and by day. */
@@ -96,27 +90,18 @@ ${live(
   ]),
 )}
 ${live('rates', html`<h2>Rate by rate</h2>${table(segmentColumns, bill.segments, 'Nothing was billed for it.')}`)}
-${live('days', html`<h2>Day by day</h2>${table(dayColumns, daysOf(bill), 'Nothing was charged yet.')}`)}`,
+${live('days', html`<h2>Day by day</h2>${table(['day', 'taken_usd'], daysOf(bill), 'Nothing was charged yet.')}`)}`,
   };
 };
 
 const segmentColumns: readonly Column<BillView['segments'][number]>[] = [
   { head: 'From', cell: ({ from }) => clockTime(Date.parse(from)) },
   { head: 'Until', cell: ({ until }) => (until === null ? 'now' : clockTime(Date.parse(until))) },
-  { head: 'State', cell: ({ state }) => state },
-  { head: 'Per hour', cell: ({ hourly_rate_usd: usd }) => usdToDollars(usd), isNumber: true },
+  'state',
+  'hourly_rate_usd',
   { head: 'Discount', cell: ({ discount_percent: percent }) => (percent === 0 ? '' : `${percent} %`) },
-  {
-    head: 'Provider rate',
-    cell: ({ provider_hourly_rate_usd: usd }) => (usd === null ? '' : usdToDollars(usd)),
-    isNumber: true,
-  },
-  { head: 'Taken', cell: ({ taken_usd: usd }) => usdToDollars(usd), isNumber: true },
-];
-
-const dayColumns = [
-  { head: 'UTC day', cell: ({ day }: { day: string }) => day },
-  { head: 'Taken', cell: ({ taken_usd: usd }: { taken_usd: number }) => usdToDollars(usd), isNumber: true },
+  'provider_hourly_rate_usd',
+  'taken_usd',
 ];
 
 /** Sums per day, the newest first. Rates of the same day are added up. */

@@ -57,7 +57,7 @@ ${choice('status', 'Status', ['all', ...deploymentStatuses], wanted.status, unde
 ${choice('provider', 'Provider', [...providers().keys()], wanted.provider)}
 ${wanted.team === undefined ? '' : choice('team', 'Team', [wanted.team], wanted.team)}
 <button class="primary">Find</button><a class="button" href="${PATH}">Clear</a></form>
-${live('deployments', table(columnsAt(now), deployments, 'No deployments found.'))}
+${live('deployments', table(columns, deployments, 'No deployments found.', now))}
 <nav class="pager" aria-label="Pages of the list">
 ${after === undefined ? '' : html`<a class="button" href="${withQuery(PATH, wanted)}">« First page</a>`}
 ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery(PATH, { ...wanted, after: next })}">Next »</a>`}
@@ -65,26 +65,24 @@ ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery(PATH,
   };
 };
 
-function columnsAt(now: number): readonly Column<DeploymentRow>[] {
-  return [
-    { head: 'Status', cell: ({ status }) => statusBadge(status) },
-    {
-      head: 'Deployment',
-      cell: ({ id, name, failure_reason: reason }) =>
-        html`${deploymentLink(id)}<span class="why">${named(name)}</span>${reason === null ? '' : html`<span class="why">${reason}</span>`}`,
-    },
-    {
-      head: 'Offer and region',
-      cell: ({ offer, region }) =>
-        html`<span class="nowrap">${named(offer)}</span><span class="why">${named(region)}</span>`,
-    },
-    { head: 'Provider', cell: ({ provider }) => provider },
-    { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
-    { head: 'Per hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
-    { head: 'Created', cell: ({ created_at: at }) => ago(at, now) },
-    { head: 'Confirmed', cell: ({ confirmed_at: at }) => ago(at, now) },
-  ];
-}
+const columns: readonly Column<DeploymentRow>[] = [
+  { head: 'Status', cell: ({ status }) => statusBadge(status) },
+  {
+    head: 'Deployment',
+    cell: ({ id, name, failure_reason: reason }) =>
+      html`${deploymentLink(id)}<span class="why">${named(name)}</span>${reason === null ? '' : html`<span class="why">${reason}</span>`}`,
+  },
+  {
+    head: 'Offer and region',
+    cell: ({ offer, region }) =>
+      html`<span class="nowrap">${named(offer)}</span><span class="why">${named(region)}</span>`,
+  },
+  'provider',
+  { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
+  'usd_per_hour',
+  'created_at',
+  'confirmed_at',
+];
 
 /** The details of one deployment, with a link to its bill. */
 export const deploymentPage: Page = async ({ store: { read } }, { params, now, session }) => {

@@ -1,7 +1,6 @@
 import { actionForm } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
-  badge,
   type Column,
   choice,
   count,
@@ -31,29 +30,26 @@ export const mailsPage: Page = async ({ store: { read } }, { query, now, session
 <label class="field grow"><span>To this address</span><input name="to" value="${to ?? ''}"></label>
 ${choice('state', 'State', mailStateSchema.options, state)}
 <button class="primary">Find</button><a class="button" href="${PATH}">Clear</a></form>
-${live('mails', table(columnsAt(now, session.csrf), mails, 'No mails found.'))}
+${live('mails', table(columnsAt(now, session.csrf), mails, 'No mails found.', now))}
 ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { to, state, after: next })}">Older »</a></nav>`}`,
   };
 };
 
 function columnsAt(now: number, csrf: string): readonly Column<MailRow>[] {
   return [
-    {
-      head: 'State',
-      cell: ({ state }) => badge(state, state === 'sent' ? 'good' : state === 'waiting' ? 'wait' : 'bad'),
-    },
+    'state',
     {
       head: 'Mail',
       cell: ({ subject, kind, last_error: error }) =>
         html`${named(subject)}<span class="why">${kind}</span>${error === null ? '' : html`<span class="why">${given(error)}</span>`}`,
     },
-    { head: 'To', cell: ({ to }) => named(to) },
-    { head: 'Written', cell: ({ created_at: at }) => ago(at, now) },
+    'to',
+    'created_at',
     {
       head: 'Sent, given up or next try',
       cell: ({ sent_at: sent, failed_at: failed, due_at: due }) => ago(sent ?? failed ?? due, now),
     },
-    { head: 'Tries', cell: ({ attempts }) => attempts, isNumber: true },
+    'attempts',
     {
       head: 'Action',
       cell: ({ id, state }) => (state === 'sent' ? '' : actionForm(resendMail, csrf, { mailId: id })),

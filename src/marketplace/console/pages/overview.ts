@@ -1,5 +1,5 @@
 import { usdToDollars } from '../../../contract/values.ts';
-import { ago, type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
+import { type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
 import { readStatus } from '../../operate/views/status.ts';
@@ -42,33 +42,25 @@ ${figure(books.findings === null ? '–' : count(books.findings), 'findings in t
     body: html`<h1>Overview</h1>
 ${live('figures', figures, 'figures')}
 <div class="columns">
-${live('providers', html`<h2>Providers</h2>${table(providerColumns(now), providers, 'No provider is configured.')}`)}
-${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(causeColumns, causesOf(providers), 'No deployment failed.')}`)}
+${live('providers', html`<h2>Providers</h2>${table(providerColumns, providers, 'No provider is configured.', now)}`)}
+${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(['reason', 'provider', 'count'], causesOf(providers), 'No deployment failed.')}`)}
 </div>
 ${live('teams', html`<h2>Teams whose balance runs out first</h2>${table(burnColumns, teams, 'No team is billed now.')}`)}`,
   };
 };
 
-function providerColumns(now: number): readonly Column<ProviderRow>[] {
-  return [
-    {
-      head: 'Provider',
-      cell: ({ provider }) =>
-        html`<a href="/console/deployments?provider=${encodeURIComponent(provider)}">${provider}</a>`,
-    },
-    { head: 'State', cell: ({ state }) => providerBadge(state) },
-    { head: 'Running', cell: ({ running }) => count(running), isNumber: true },
-    { head: 'Confirmed', cell: ({ confirmed_until: at }) => ago(at, now) },
-  ];
-}
+const providerColumns: readonly Column<ProviderRow>[] = [
+  {
+    head: 'Provider',
+    cell: ({ provider }) =>
+      html`<a href="/console/deployments?provider=${encodeURIComponent(provider)}">${provider}</a>`,
+  },
+  { head: 'State', cell: ({ state }) => providerBadge(state) },
+  'running',
+  'confirmed_until',
+];
 
 type Cause = ProviderRow['failures'][number] & { provider: string };
-
-const causeColumns: readonly Column<Cause>[] = [
-  { head: 'Cause', cell: ({ reason }) => html`<code>${reason}</code>` },
-  { head: 'Provider', cell: ({ provider }) => provider },
-  { head: 'Count', cell: (cause) => count(cause.count), isNumber: true },
-];
 
 function causesOf(providers: readonly ProviderRow[]): Cause[] {
   return providers

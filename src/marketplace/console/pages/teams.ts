@@ -3,10 +3,8 @@ import { usdToDollars } from '../../../contract/values.ts';
 import {
   ago,
   type Column,
-  clockTime,
   count,
   facts,
-  given,
   html,
   live,
   named,
@@ -25,8 +23,8 @@ export const burnColumns: readonly Column<TeamRow>[] = [
     head: 'Team',
     cell: ({ id, slug, name }) => html`${teamLink(id, slug)}<span class="why">${named(name)}</span>`,
   },
-  { head: 'Owner', cell: ({ owner }) => named(owner) },
-  { head: 'Balance', cell: ({ balance_usd: usd }) => usdToDollars(usd), isNumber: true },
+  'owner',
+  'balance_usd',
   {
     head: 'Per hour',
     cell: ({ burn_usd_per_hour: usd }) => (usd === 0 ? '' : usdToDollars(usd)),
@@ -72,32 +70,17 @@ ${live(
     ['Created', ago(team.created_at, now)],
   ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a></p>`,
 )}
-${live('members', html`<h2>Members</h2>${table(memberColumns, team.members, 'No members.')}`)}
+${live('members', html`<h2>Members</h2>${table(['email', 'name', 'role'], team.members, 'No members.')}`)}
 </div>
-${live('pays', html`<h2>Billed now</h2>${table(paidColumns(now), team.pays_for, 'Nothing is billed now.')}`)}
-${live('booked', html`<h2>Latest bookings</h2>${table(bookedColumns, team.booked, 'No bookings.')}`)}`,
+${live('pays', html`<h2>Billed now</h2>${table(paidColumns, team.pays_for, 'Nothing is billed now.', now)}`)}
+${live('booked', html`<h2>Latest bookings</h2>${table(['at', 'kind', 'memo', 'reference'], team.booked, 'No bookings.')}`)}`,
   };
 };
 
-const memberColumns: readonly Column<TeamDetail['members'][number]>[] = [
-  { head: 'E-mail', cell: ({ email }) => named(email) },
-  { head: 'Name', cell: ({ name }) => named(name) },
-  { head: 'Role', cell: ({ role }) => role },
-];
-
-function paidColumns(now: number): readonly Column<TeamDetail['pays_for'][number]>[] {
-  return [
-    { head: 'Resource', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },
-    { head: 'State', cell: ({ state }) => state },
-    { head: 'Per hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
-    { head: 'Rate since', cell: ({ since }) => ago(since, now) },
-    { head: 'Taken', cell: ({ taken_usd: usd }) => usdToDollars(usd), isNumber: true },
-  ];
-}
-
-const bookedColumns: readonly Column<TeamDetail['booked'][number]>[] = [
-  { head: 'When', cell: ({ at }) => clockTime(Date.parse(at)) },
-  { head: 'Kind', cell: ({ kind }) => kind },
-  { head: 'What', cell: ({ memo }) => given(memo) },
-  { head: 'Reference', cell: ({ reference }) => given(reference) },
+const paidColumns: readonly Column<TeamDetail['pays_for'][number]>[] = [
+  { head: 'Resource', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },
+  'state',
+  'usd_per_hour',
+  'since',
+  'taken_usd',
 ];

@@ -30,7 +30,7 @@ const errors = envelopeErrors({ server: 'marketplace', store: 'database' });
  */
 export function createOperatorApp<Deps extends OperatorDeps>(
   deps: Deps,
-  { nextId, sandbox }: { nextId: () => string; sandbox?: InSandbox<Deps> },
+  { nextId, sandbox }: { nextId: () => string; sandbox?: InSandbox<NoInfer<Deps>> },
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,

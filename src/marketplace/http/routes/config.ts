@@ -1,11 +1,9 @@
-import { createRoute } from '@hono/zod-openapi';
-import { bearer } from '../../../http/api/create-app.ts';
 import { failureReasons } from '../../contract/deployment.ts';
 import { type SystemConfig, systemConfigSchema } from '../../contract/system-config.ts';
 import type { Deps } from '../../deps.ts';
 import type { RateLimitOptions } from '../../model/options.ts';
 import type { HttpDeps } from '../deps.ts';
-import { createRouter, errors } from '../errors.ts';
+import { Routes } from '../route.ts';
 
 /** M: GET /api/config/system. */
 function readSystemConfig(
@@ -30,19 +28,14 @@ function readSystemConfig(
   };
 }
 
-const systemRoute = createRoute({
-  method: 'get',
-  path: '/api/config/system',
-  operationId: 'getSystemConfig',
-  summary: 'Settings of this marketplace',
-  description: 'Includes the minimum runtime before a deployment may be terminated.',
-  tags: ['Configuration'],
-  security: bearer,
-  responses: errors.replies(200, 'The configuration.', systemConfigSchema, ['UNAUTHORIZED']),
-});
-
 /** M: GET /api/config/system. */
 export function configRoutes(deps: HttpDeps) {
   const { options } = deps.rateLimits;
-  return createRouter().openapi(systemRoute, (context) => context.json(readSystemConfig(deps, options), 200));
+  return new Routes('Configuration').add('get', '/api/config/system', {
+    operationId: 'getSystemConfig',
+    summary: 'Settings of this marketplace',
+    description: 'Includes the minimum runtime before a deployment may be terminated.',
+    reply: ['The configuration.', systemConfigSchema, ['UNAUTHORIZED']],
+    run: () => readSystemConfig(deps, options),
+  });
 }

@@ -181,5 +181,8 @@ export const billView = defineView({
   errors: ['not_found'],
   reply: ['The bill.', billSchema],
   read: async ({ store, clock }: ViewDeps, { subjectId, by_day: byDay = false }) =>
-    known(await explainBillOf(store.read, subjectId, { byDay, now: clock.now() }), 'deployment or volume'),
+    known(
+      await explainBillOf(store.read, subjectId, { byDay, now: clock.now() }),
+      `deployment or volume "${subjectId}"`,
+    ),
 });

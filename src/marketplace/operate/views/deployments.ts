@@ -106,8 +106,8 @@ function toStatuses(status: z.infer<typeof statusFilterSchema>): readonly Deploy
 function toDeploymentRow(record: DeploymentRecord): DeploymentRow {
   return {
     id: record.id,
-    status: record.status,
     name: record.name,
+    status: record.status,
     provider: record.providerId,
     provider_instance_id: record.providerInstanceId,
     offer: record.offerId,
@@ -188,11 +188,30 @@ export const deploymentsView = defineView({
   },
   errors: ['not_found'],
   reply: ['A page of them.', deploymentPageSchema],
+  commands: [
+    {
+      name: 'deployments ls',
+      description: 'list deployments, the newest first',
+      flags: {
+        team: ['--team <team>', 'of this team, by its id or slug'],
+        provider: ['--provider <id>', 'at this provider'],
+        status: [
+          '--status <status>',
+          'those that are active, all, or those with one status',
+          { default: 'active' },
+        ],
+      },
+      list: { limit: 100, hidden: ['region', 'failure_reason'], none: 'There is no such deployment.' },
+      toData: ({ deployments }) => deployments,
+    },
+  ],
   read: async ({ store: { read } }: ViewDeps, { team, provider: providerId, q: text, ...query }) => {
     const teamId = team === undefined ? undefined : (await findTeam(read.teams, team)).id;
     return listDeployments(read, { ...query, teamId, providerId, text });
   },
 });
+
+const KEPT = 'its instance is kept if it turns up again; to delete it: berth marketplace losses clean-up';
 
 export const deploymentView = defineView({
   name: 'showDeployment',
@@ -203,6 +222,17 @@ export const deploymentView = defineView({
   input: { deploymentId: z.string() },
   errors: ['not_found'],
   reply: ['The deployment.', deploymentDetailSchema],
+  commands: [
+    {
+      name: 'deployments show',
+      description: 'show all details of a deployment',
+      args: { deploymentId: ['<id>'] },
+      toText: (found) => [
+        { ...found, lost: found.lost ? `yes: ${KEPT} ${found.id}` : 'no' },
+        `Its cost, rate by rate: berth marketplace explain-bill ${found.id}`,
+      ],
+    },
+  ],
   read: async ({ store, clock }: ViewDeps, { deploymentId }) =>
-    known(await readDeployment(store.read, deploymentId, clock.now()), 'deployment'),
+    known(await readDeployment(store.read, deploymentId, clock.now()), `deployment "${deploymentId}"`),
 });

@@ -75,6 +75,11 @@ export function toMailRow(record: MailRecord): MailRow {
   };
 }
 
+function describeState({ state, sent_at: sentAt, failed_at: failedAt, due_at: dueAt }: MailRow): string {
+  if (state === 'sent') return `sent ${sentAt}`;
+  return state === 'given_up' ? `given up ${failedAt}` : `due ${dueAt}`;
+}
+
 export const mailsView = defineView({
   name: 'listMails',
   tag: 'Views',
@@ -88,5 +93,21 @@ export const mailsView = defineView({
     limit: limitSchema,
   },
   reply: ['A page of them.', mailPageSchema],
+  commands: [
+    {
+      name: 'mail ls',
+      description: 'list the mails, the newest first',
+      flags: {
+        to: ['--to <email>', 'to this address only'],
+        state: ['--state <state>', 'in this state only'],
+      },
+      list: {
+        limit: 50,
+        hidden: ['class', 'due_at', 'sent_at', 'failed_at'],
+        none: 'No mails found.',
+      },
+      toData: ({ mails }) => mails.map((mail) => ({ ...mail, state: describeState(mail) })),
+    },
+  ],
   read: ({ store }: Pick<ViewDeps, 'store'>, query) => listMails(store.read, query),
 });

@@ -40,6 +40,6 @@ export const textSchema = z.string().max(200).optional();
 
 /** @throws {ApiError} `not_found` */
 export function known<T>(found: T | null, what: string): T {
-  if (found === null) throw new ApiError('not_found', `There is no such ${what}.`);
+  if (found === null) throw new ApiError('not_found', `There is no ${what}.`);
   return found;
 }

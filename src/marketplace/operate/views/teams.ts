@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
+import { timestampSchema, usdFromMicroUsd, usdToDollars } from '../../../contract/values.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import {
   limitSchema,
@@ -136,7 +136,7 @@ async function toTeamRow(read: TeamReads, team: TeamWithLoad, now: number): Prom
 }
 
 const MOST_BILLED = 200;
-const MOST_BOOKED = 20;
+const MOST_BOOKED = 50;
 
 /** The team with this id or slug; null: there is none. */
 export async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
@@ -188,6 +188,18 @@ export const teamsView = defineView({
     'Sorted by slug, in pages; `spending=true`: teams that are billed now, first to run out first, on one page.',
   input: { q: textSchema, spending: flagSchema, after: z.string().max(255).optional(), limit: limitSchema },
   reply: ['A page of them.', teamPageSchema],
+  commands: [
+    {
+      name: 'teams ls',
+      description: 'list the teams: balance, cost per hour, and how long the balance lasts',
+      flags: {
+        q: ['--find <text>', 'those with this text in id, slug or name'],
+        spending: ['--spending', 'only teams with running costs, the soonest to run out first'],
+      },
+      list: { limit: 100_000, hidden: ['billed', 'exhausted_at'], none: 'No teams found.' },
+      toData: ({ teams }) => teams,
+    },
+  ],
   read: ({ store, clock }: ViewDeps, { q: text, spending: isSpending, ...query }) =>
     listTeams(store.read, { ...query, text, isSpending }, clock.now()),
 });
@@ -201,6 +213,30 @@ export const teamView = defineView({
   input: { team: z.string() },
   errors: ['not_found'],
   reply: ['The team.', teamDetailSchema],
+  commands: [
+    {
+      name: 'teams show',
+      description: 'show a team, its members and its running costs',
+      args: { team: ['<team>'] },
+      toText: ({ members, pays_for: paidFor, booked: _, ...team }) => [team, '', members, '', paidFor],
+    },
+    {
+      name: 'credit show',
+      description: 'show the balance of a team and its ledger entries',
+      args: { team: ['<team>'] },
+      toData: ({ id, name, balance_usd, booked }) => ({
+        team_id: id,
+        name,
+        balance_usd,
+        transactions: booked,
+      }),
+      toText: ({ id, name, balance_usd: usd, booked }) => [
+        `${name} (${id}) has ${usdToDollars(usd)} left to spend.`,
+        '',
+        booked,
+      ],
+    },
+  ],
   read: async ({ store, clock }: ViewDeps, { team }) =>
-    known(await readTeam(store.read, team, clock.now()), 'team'),
+    known(await readTeam(store.read, team, clock.now()), `team "${team}"`),
 });

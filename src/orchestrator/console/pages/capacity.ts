@@ -31,14 +31,14 @@ ${live(
   'storage',
   html`<h2>Storage for volumes</h2>${table(
     [
-      { head: 'Region', cell: ({ region }) => region },
+      'region',
       {
         head: 'GB in the catalog',
         cell: ({ storage_gb }) => (storage_gb === null ? 'no limit' : count(storage_gb)),
         isNumber: true,
       },
-      { head: 'GB taken', cell: ({ claimed_gb }) => count(claimed_gb), isNumber: true },
-      { head: 'GB without a row', cell: ({ without_row_gb }) => count(without_row_gb), isNumber: true },
+      'claimed_gb',
+      'without_row_gb',
     ],
     storage,
     'No region sells volumes.',
@@ -53,7 +53,7 @@ const columns: readonly Column<PlacementView>[] = [
     cell: ({ offer, region }) =>
       html`<a class="nowrap" href="${withQuery('/console/instances', { offer, region })}">${offer}</a><span class="why nowrap">${region} · ${cordonLink('offer', offer)}</span>`,
   },
-  { head: 'Platform', cell: ({ platform }) => platform },
+  'platform',
   {
     head: 'Units',
     cell: ({ claimed, available, units }) =>
@@ -77,7 +77,7 @@ const columns: readonly Column<PlacementView>[] = [
       without_row === 0 ? count(claimed) : `${claimed} + ${without_row} without a row`,
     isNumber: true,
   },
-  { head: 'Available', cell: ({ available }) => count(available), isNumber: true },
+  'available',
   {
     head: 'Why not',
     cell: ({ unavailable }) =>

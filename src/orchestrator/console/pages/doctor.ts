@@ -1,11 +1,10 @@
 import { actionForm } from '../../../operator-kit/console/action-pages.ts';
-import { ago, badge, facts, given, html, live, table } from '../../../operator-kit/console/parts.ts';
+import { ago, facts, given, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { type DoctorReport, runDoctor } from '../../operate/doctor.ts';
 import type { Page } from '../deps.ts';
 
 type Finding = DoctorReport['findings'][number];
 
-const TONES = { ok: 'good', warning: 'wait', broken: 'bad' } as const;
 const ORDER = ['broken', 'warning', 'ok'] as const;
 
 /** The findings of `berth doctor` as run by this server, broken ones first. */
@@ -36,12 +35,12 @@ ${live(
   ])}
 ${table(
   [
-    { head: 'Verdict', cell: ({ verdict }: Finding) => badge(verdict, TONES[verdict]) },
+    'verdict',
     {
       head: 'Platform',
       cell: ({ platform }: Finding) => platform ?? html`<span class="soft">this server</span>`,
     },
-    { head: 'What', cell: ({ subject }: Finding) => given(subject) },
+    'subject',
     {
       head: 'Finding',
       cell: ({ finding, remedy }: Finding) =>

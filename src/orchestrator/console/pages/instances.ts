@@ -1,7 +1,6 @@
 import { compareNames, sortNames } from '../../../contract/compare-names.ts';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import {
-  ago,
   type Column,
   choice,
   count,
@@ -61,7 +60,7 @@ ${choice('order', 'Order', ['oldest'], wanted.order, () => 'oldest first', 'newe
 </form>`;
   const body = html`<div class="head"><h1>Instances</h1><span class="soft">${count(total)} found</span></div>
 ${form}
-${live('instances', html`${table(columnsAt(now), instances, 'No instances found.')}`)}
+${live('instances', html`${table(columns, instances, 'No instances found.', now)}`)}
 <nav class="pager" aria-label="Pages of the list">
 ${after === undefined ? '' : html`<a class="button" href="${first}">« First page</a>`}
 ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery('/console/instances', { ...wanted, after: next })}">Next ${count(instances.length)} »</a>`}
@@ -69,28 +68,25 @@ ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery('/con
   return { title: 'Instances', body };
 };
 
-function columnsAt(now: number): readonly Column<InstanceRow>[] {
-  return [
-    { head: 'Status', cell: ({ status }) => statusBadge(status) },
-    {
-      head: 'Instance',
-      cell: ({ id, name, error }) =>
-        html`${instanceLink(id)}${name === null ? '' : html`<span class="why">${named(name)}</span>`}${
-          error === null ? '' : html`<span class="why">${given(error)}</span>`
-        }`,
-    },
-    {
-      head: 'Offer and region',
-      cell: ({ offer, region }) =>
-        html`<span class="nowrap">${offer}</span><span class="why">${region}</span>`,
-    },
-    {
-      head: 'Where',
-      cell: ({ platform, host }) =>
-        html`${platform}${host === null ? '' : html`<span class="why nowrap">${named(host)}</span>`}`,
-    },
-    { head: 'Account', cell: ({ account }) => named(account) },
-    { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
-    { head: 'Changed', cell: ({ updated_at }) => ago(updated_at, now) },
-  ];
-}
+const columns: readonly Column<InstanceRow>[] = [
+  { head: 'Status', cell: ({ status }) => statusBadge(status) },
+  {
+    head: 'Instance',
+    cell: ({ id, name, error }) =>
+      html`${instanceLink(id)}${name === null ? '' : html`<span class="why">${named(name)}</span>`}${
+        error === null ? '' : html`<span class="why">${given(error)}</span>`
+      }`,
+  },
+  {
+    head: 'Offer and region',
+    cell: ({ offer, region }) => html`<span class="nowrap">${offer}</span><span class="why">${region}</span>`,
+  },
+  {
+    head: 'Where',
+    cell: ({ platform, host }) =>
+      html`${platform}${host === null ? '' : html`<span class="why nowrap">${named(host)}</span>`}`,
+  },
+  'account',
+  'created_at',
+  'updated_at',
+];

@@ -1,13 +1,4 @@
-import {
-  ago,
-  badge,
-  type Column,
-  given,
-  html,
-  live,
-  named,
-  table,
-} from '../../../operator-kit/console/parts.ts';
+import { badge, type Column, given, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
 import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
@@ -25,19 +16,17 @@ export const orphansPage: Page = async ({ store: { read } }, { now }) => {
   return {
     title: 'Orphans',
     body: html`<div class="head"><h1>Orphans</h1><span class="soft">machines and volumes on a platform with our tag, but without a row</span></div>
-${live('orphans', table(columnsAt(now), orphans, 'No orphans: every machine and volume with our tag has a row.'))}`,
+${live('orphans', table(columns, orphans, 'No orphans: every machine and volume with our tag has a row.', now))}`,
   };
 };
 
-function columnsAt(now: number): readonly Column<Orphan>[] {
-  return [
-    { head: 'What', cell: ({ kind }) => badge(kind === 'row_lost' ? 'lost row' : kind, 'wait') },
-    { head: 'Name on the platform', cell: ({ ref }) => html`<code>${named(ref)}</code>` },
-    { head: 'Platform', cell: ({ platform }) => given(platform) },
-    { head: 'Since', cell: ({ since }) => ago(since, now) },
-    {
-      head: 'What to do',
-      cell: ({ kind, text }) => html`${remedyOf(ALARMS[kind])}<span class="why">${given(text)}</span>`,
-    },
-  ];
-}
+const columns: readonly Column<Orphan>[] = [
+  { head: 'What', cell: ({ kind }) => badge(kind === 'row_lost' ? 'lost row' : kind, 'wait') },
+  'ref',
+  'platform',
+  'since',
+  {
+    head: 'What to do',
+    cell: ({ kind, text }) => html`${remedyOf(ALARMS[kind])}<span class="why">${given(text)}</span>`,
+  },
+];

@@ -24,7 +24,7 @@ export interface OperatorDeps extends OperationDeps {
 /** The operator API on the admin listener. It accepts only operator keys. `sandbox`: what only a sandbox has. */
 export function createOperatorApp<Deps extends OperatorDeps>(
   deps: Deps,
-  { nextId, sandbox }: { nextId: () => string; sandbox?: InSandbox<Deps> },
+  { nextId, sandbox }: { nextId: () => string; sandbox?: InSandbox<NoInfer<Deps>> },
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,

@@ -6,6 +6,7 @@ import type { Clock, Random } from '../../../ports/clock.ts';
 import * as accounts from '../../accounts/accounts.ts';
 import type { Store } from '../../model/store.ts';
 import { findAccount } from '../views/accounts.ts';
+import { ActionRefused } from './refused.ts';
 
 interface Deps {
   store: Store;
@@ -74,6 +75,8 @@ export const createKey = defineAction({
   }),
   run: async (deps: Deps, { account, label, expires_at: expires }) => {
     const expiresAt = expires === undefined ? null : Date.parse(expires);
+    if (expiresAt !== null && expiresAt <= deps.clock.now())
+      throw new ActionRefused('The expiry must be in the future.', 'invalid_request');
     const { key, record } = await accounts.createKey(deps, account, { label, expiresAt });
     return { id: record.id, api_key: key };
   },

@@ -23,9 +23,7 @@ export const acknowledgeAlarms = defineAction({
   reply: ['The acknowledged alarms.', alarmListSchema],
   audit: (of) => ({ action: 'alarm.acknowledge', subject: subjectOf(of) }),
   run: async ({ store }: { store: Store; clock: Clock }, { kind, subject }, { name }) => {
-    const acknowledged = await store.transact((tx) =>
-      tx.alarms.acknowledge({ kind, ...(subject !== undefined && { subject }) }, name),
-    );
+    const acknowledged = await store.transact((tx) => tx.alarms.acknowledge({ kind, subject }, name));
     if (acknowledged.length === 0)
       throw new ApiError('not_found', `No alarm ${subjectOf({ kind, subject })} is open.`);
     return { alarms: acknowledged.map(toAlarmRow) };
@@ -35,12 +33,12 @@ export const acknowledgeAlarms = defineAction({
       name: 'alarms ack',
       description: 'record that you work on an alarm; without a subject, on all of that kind',
       args: { kind: ['<kind>', 'of alarm'], subject: ['[subject]'] },
-      by: ['--by <name>', 'who has taken it on; default: the user of this machine'],
-      toData: ({ alarms }, { actor }) => ({ acknowledged: alarms.length, by: actor.name }),
-      toText: ({ alarms }, { actor }) => [
+      flags: { by: ['--by <name>', 'who has taken it on; default: the user of this machine'] },
+      toData: ({ alarms }, _input, _deps, actor) => ({ acknowledged: alarms.length, by: actor.name }),
+      toText: ({ alarms }, _input, _deps, actor) => [
         `${alarms.length} acknowledged by ${actor.name}. An alarm ends when its cause does.`,
       ],
     },
   ],
-  form: { title: 'Acknowledge an alarm', button: 'Acknowledge', page: () => '/console/alarms' },
+  form: { title: () => 'Acknowledge an alarm', button: 'Acknowledge', page: () => '/console/alarms' },
 });

@@ -52,7 +52,7 @@ export interface CordonDeps {
 }
 
 /** Current and future cordons, ordered by start. */
-export async function listCordons({ cordons }: Pick<Reader, 'cordons'>, now: number): Promise<CordonRow[]> {
+async function listCordons({ cordons }: Pick<Reader, 'cordons'>, now: number): Promise<CordonRow[]> {
   const all = await cordons.list();
   return all.filter((cordon) => !isOver(cordon, now)).map((one) => toCordonRow(one, now));
 }
@@ -64,6 +64,21 @@ export const cordonsView = defineView({
   summary: 'Cordons and planned maintenance',
   description: 'Ordered by start time.',
   reply: ['The cordons.', cordonListSchema],
+  commands: [
+    {
+      name: 'cordons ls',
+      description: 'list cordons and planned maintenance',
+      isDefault: true,
+      list: { none: 'Nothing is cordoned.' },
+      toData: ({ cordons }) => cordons,
+    },
+    {
+      name: 'maintenance ls',
+      description: 'list planned and current maintenance',
+      list: { none: 'No maintenance is planned.' },
+      toData: ({ cordons }) => cordons.filter(({ maintenance }) => maintenance),
+    },
+  ],
   read: async ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>) => ({
     cordons: await listCordons(store.read, clock.now()),
   }),
@@ -172,12 +187,12 @@ export const uncordon = defineAction({
       args: subjectArgs,
       flags: platformFlag,
       toData: ({ cordons }) => cordons,
-      toText: (_reply, { input: { kind, name } }) => [
+      toText: (_reply, { kind, name }) => [
         `${kind} ${name} takes new instances again while it has free units.`,
       ],
     },
   ],
-  form: { title: 'Remove a cordon', button: 'Remove cordon', page: () => PAGE },
+  form: { title: () => 'Remove a cordon', button: 'Remove cordon', page: () => PAGE },
 });
 
 /** Plans a window without new placements. The catalog announces it to clients from now on. */
@@ -197,11 +212,7 @@ export const planMaintenance = defineAction({
       args: subjectArgs,
       flags: {
         ...cordonFlags,
-        from: [
-          '--from <time>',
-          'when it begins: 30m, 2h or 7d from now, or a time; default: now',
-          { mayBePast: true },
-        ],
+        from: ['--from <time>', 'when it begins: 30m, 2h or 7d from now, or a time; default: now'],
       },
       toText: (planned) => [
         `${planned.id}: maintenance of ${describe(planned)} from ${planned.since} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there during it, and running instances stay.`,
@@ -255,7 +266,7 @@ export const cancelMaintenance = defineAction({
       toText: (ended) => [`The maintenance of ${describe(ended)} has ended or is cancelled.`],
     },
   ],
-  form: { title: 'Cancel maintenance', button: 'Cancel', page: () => PAGE },
+  form: { title: () => 'Cancel maintenance', button: 'Cancel', page: () => PAGE },
   audit: ({ maintenanceId }) => ({ action: 'maintenance.cancel', subject: maintenanceId }),
   run: ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>, { maintenanceId: id }) =>
     store.transact(async (tx) => {

@@ -64,10 +64,10 @@ export const drain = defineAction({
       instances: left.slice(0, MAX_LISTED).map(({ id, accountId, status, region, offerId, host }) => ({
         id,
         status,
-        region,
-        host,
         account: accountId,
         offer: offerId,
+        region,
+        host,
       })),
     };
   },
@@ -85,10 +85,7 @@ function describeDrained({
   return [
     isSet,
     `Still there: ${counts.join(', ')}. Berth does not stop machines of tenants:`,
-    {
-      head: ['INSTANCE', 'STATUS', 'ACCOUNT', 'OFFER', 'REGION', 'HOST'],
-      rows: instances.map((one) => [one.id, one.status, one.account, one.offer, one.region, one.host ?? '-']),
-    },
+    instances,
     'Ask again with the same command. To end one yourself: berth instances rm <id>',
   ];
 }

@@ -62,7 +62,7 @@ interface InstanceOrder {
   reason?: z.ZodOptional<z.ZodString>;
   /** The verb and the description of its command. */
   command: { verb: string; description: string };
-  form: { title: string; button: string; isDangerous?: boolean };
+  form: { title: () => string; button: string; isDangerous?: boolean };
   /** @throws {ActionRefused} */
   effect: (found: Found) => string;
   run: (tx: Transaction, found: Found, now: number, actor: Actor) => Promise<unknown>;
@@ -79,7 +79,7 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
     path: `/instances/{instanceId}/${verb}`,
     ...texts,
     input: { instanceId: z.string(), ...((reason && { reason }) as { reason?: z.ZodOptional<z.ZodString> }) },
-    ...(reason && { example: { reason: 'abuse' } }),
+    example: reason && { reason: 'abuse' },
     reply: ['The effect.', planSchema],
     commands: [
       {
@@ -87,19 +87,17 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
         description: command.description,
         args: { instanceId: ['<instance>'] },
         ...(reason && { flags: { reason: ['--reason <text>', 'why, for the audit log'] } }),
-        prepare: async ({ store }: Deps, input) => ({
-          ...input,
-          instanceId: await findInstanceId(store.read, input.instanceId),
+        prepare: async ({ store }: Deps, { instanceId }) => ({
+          instanceId: await findInstanceId(store.read, instanceId),
         }),
-        toText: async (planned, { deps: { store }, cutName }) => {
+        toText: async (planned, _input, { store }) => {
           const owner = await store.read.credentials.accountById(planned.account);
-          return describePlan(planned, owner && `${cutName(owner.name)} (${planned.account})`);
+          return describePlan(planned, owner && `${owner.name} (${planned.account})`);
         },
       },
     ],
     form: {
       ...form,
-      asksReason: reason !== undefined,
       page: ({ instanceId }) => `/console/instances/${encodeURIComponent(instanceId)}`,
       preview: ({ instance, status, step }) => [
         `${instance} is ${status}.`,
@@ -133,7 +131,7 @@ export const retryInstance = instanceAction({
     verb: 'retry',
     description: 'try the open step of an instance again now, or read its machine again where none is open',
   },
-  form: { title: 'Try now', button: 'Try now' },
+  form: { title: () => 'Try now', button: 'Try now' },
   effect: ({ record: { id, status }, work }) => {
     // The earlier call may still make a machine. A second machine would cost money, too.
     if (work?.waitedAttempt !== null && work?.waitedAttempt !== undefined)
@@ -171,7 +169,7 @@ export const releaseInstance = instanceAction({
     description:
       'remove the machine of an instance that failed now, with its disks; without this it stays until its DELETE or failed_instances.hold_minutes',
   },
-  form: { title: 'Release a kept machine', button: 'Remove it', isDangerous: true },
+  form: { title: () => 'Release a kept machine', button: 'Remove it', isDangerous: true },
   effect: ({ record: { id, status }, work }) => {
     if (work?.kind !== 'hold')
       throw new ActionRefused(
@@ -201,7 +199,7 @@ export const destroyInstance = instanceAction({
     description:
       'delete an instance of any account; it becomes DESTROYED only when its machine is confirmed gone',
   },
-  form: { title: 'Destroy an instance', button: 'Destroy it', isDangerous: true },
+  form: { title: () => 'Destroy an instance', button: 'Destroy it', isDangerous: true },
   effect: ({ record: { status, destroyOrder } }) => {
     if (destroyOrder?.keepsDisks)
       return 'its machine and its disks, kept since its DELETE, are removed now, and all data on them is lost';

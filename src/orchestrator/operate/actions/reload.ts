@@ -46,7 +46,7 @@ export const reload = defineAction({
     'On this server now, on the others within seconds. A catalog with an error is refused as a whole.',
   errors: [],
   reply: ['What changed.', reloadedSchema],
-  form: { title: 'Reload the catalog', button: 'Reload', page: () => '/console/cordons' },
+  form: { title: () => 'Reload the catalog', button: 'Reload', page: () => '/console/cordons' },
   run: async (deps: ReloadDeps, _input, actor) => {
     const { needsRestart, ...reloaded } = await deps.reload(actor);
     return { ...reloaded, needs_restart: needsRestart };

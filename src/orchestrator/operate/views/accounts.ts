@@ -87,7 +87,7 @@ export async function listApiKeys(
 }
 
 /** The state of a key. A revoked key stays `revoked` after its expiry. */
-export function stateOfKey(
+function stateOfKey(
   { revokedAt, expiresAt }: { revokedAt: number | null; expiresAt: number | null },
   now: number,
 ): ApiKeyRow['state'] {
@@ -107,6 +107,14 @@ export const accountsView = defineView({
   summary: 'Accounts',
   description: 'Oldest first.',
   reply: ['The accounts.', accountListSchema],
+  commands: [
+    {
+      name: 'accounts ls',
+      description: 'list the accounts',
+      list: { none: 'There is no account.' },
+      toData: ({ accounts }) => accounts,
+    },
+  ],
   read: async ({ store }: Deps) => ({ accounts: await listAccounts(store.read) }),
 });
 
@@ -119,6 +127,14 @@ export const keysView = defineView({
   input: { account: z.string().optional().meta({ description: 'The name or the id of an account.' }) },
   errors: ['not_found'],
   reply: ['The keys.', apiKeyListSchema],
+  commands: [
+    {
+      name: 'keys ls',
+      description: 'list the keys',
+      list: { none: 'There is no key.' },
+      toData: ({ keys }) => keys,
+    },
+  ],
   read: async ({ store: { read }, clock }: Deps, { account }) => ({
     keys: await listApiKeys(read, clock.now(), await idOfAccount(read, account)),
   }),
@@ -130,6 +146,7 @@ export async function idOfAccount(
   nameOrId: string | undefined,
 ): Promise<string | undefined> {
   const found = nameOrId === undefined ? undefined : await findAccount(read, nameOrId);
-  if (found === null) throw new ApiError('not_found', 'There is no account of this name or id.');
+  if (found === null)
+    throw new ApiError('not_found', `There is no account ${nameOrId}: see \`berth accounts ls\`.`);
   return found?.id;
 }

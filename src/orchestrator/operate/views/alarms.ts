@@ -83,6 +83,14 @@ export const alarmsView = defineView({
   summary: 'Open alarms',
   description: 'Oldest first, from every server on the database.',
   reply: ['The alarms.', alarmListSchema],
+  commands: [
+    {
+      name: 'alarms ls',
+      description: 'list the open alarms, the oldest first',
+      list: { none: 'No alarm is open.' },
+      toData: ({ alarms }) => alarms,
+    },
+  ],
   read: async ({ store }: Deps) => ({ alarms: await listAlarms(store.read) }),
 });
 
@@ -93,5 +101,15 @@ export const orphansView = defineView({
   summary: 'Machines and volumes without a row, rows that were lost, and leftover parts',
   description: 'Each has an open alarm as long as the platform shows it.',
   reply: ['The orphans.', orphanListSchema],
+  commands: [
+    {
+      name: 'orphans ls',
+      description:
+        'list machines and volumes without a row that owns them, rows that were lost, and leftover parts of either',
+      isDefault: true,
+      list: { none: 'There is no orphan.' },
+      toData: ({ orphans }) => orphans,
+    },
+  ],
   read: async ({ store }: Deps) => ({ orphans: await listOrphans(store.read) }),
 });

@@ -339,6 +339,24 @@ export const instancesView = defineView({
   },
   errors: ['not_found'],
   reply: ['One page.', instancePageSchema],
+  commands: [
+    {
+      name: 'instances ls',
+      description: 'list the instances that are not destroyed, the oldest first',
+      flags: {
+        account: ['--account <account>', 'those of one account, by its name or id'],
+        region: ['--region <token>', 'those of one region'],
+        offer: ['--offer <id>', 'those of one offer'],
+        q: [
+          '--find <text>',
+          'those with this text in the id, name, owner ref, endpoint, error or failure cause',
+        ],
+        status: ['--status <status>', 'those with one status'],
+      },
+      list: { hidden: ['account_id', 'updated_at'], none: 'There is no such instance.' },
+      toData: ({ instances }) => instances,
+    },
+  ],
   read: async ({ store: { read } }: Deps, { account, offer: offerId, q: text, ...query }) =>
     listInstances(read, { ...query, accountId: await idOfAccount(read, account), offerId, text }),
 });

@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import { defineView } from '../../../operator-kit/operation.ts';
+import { counted } from '../../../contract/counted.ts';
+import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { markOf } from '../../model/marks.ts';
 import type { Reader, Store } from '../../model/store.ts';
 
@@ -22,9 +24,9 @@ const statusViewSchema = z
     alarms: z.object({ count: z.int(), unacknowledged: z.int() }),
   })
   .meta({ id: 'Status' });
-export type StatusView = z.infer<typeof statusViewSchema>;
+type StatusView = z.infer<typeof statusViewSchema>;
 
-export async function readStatus(read: Reader, platforms: Iterable<string>): Promise<StatusView> {
+async function readStatus(read: Reader, platforms: Iterable<string>): Promise<StatusView> {
   const [instances, work, claims, storage, alarms] = await Promise.all([
     read.instances.countByStatus(),
     read.work.backlog(),
@@ -50,6 +52,30 @@ export async function readStatus(read: Reader, platforms: Iterable<string>): Pro
   };
 }
 
+interface Deps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+  platforms: ReadonlyMap<string, unknown>;
+}
+
+/** The state for a terminal: tables and sentences. */
+function describe({ instances, work, alarms, ...status }: StatusView, now: number): TextPart[] {
+  const counts = Object.entries(instances).map(([name, count]) => ({ instances: name, count }));
+  const { oldest_due_at: dueAt } = work;
+  const word = dueAt !== null && Date.parse(dueAt) > now ? 'at' : 'since';
+  const oldest = dueAt === null ? '' : `; the oldest is due ${word} ${dueAt}`;
+  return [
+    counts.length === 0 ? 'There is no instance.' : counts,
+    status.platforms.map(({ platform, down_since: since }) => ({
+      platform,
+      healthy: since === null ? 'yes' : `no, since ${since}`,
+    })),
+    `Taken: ${counted(status.units_taken, 'unit')}, ${status.storage_taken_gb} GB of storage.`,
+    `Open steps of work: ${work.open}${oldest}. See berth work ls.`,
+    `Open alarms: ${alarms.count}, not acknowledged: ${alarms.unacknowledged}. See berth alarms ls.`,
+  ];
+}
+
 export const statusView = defineView({
   name: 'getStatus',
   tag: 'Views',
@@ -57,6 +83,6 @@ export const statusView = defineView({
   summary: 'Overall state and open alarms',
   description: 'As `berth status` shows it.',
   reply: ['The state of the whole installation.', statusViewSchema],
-  read: ({ store, platforms }: { store: Pick<Store, 'read'>; platforms: ReadonlyMap<string, unknown> }) =>
-    readStatus(store.read, platforms.keys()),
+  commands: [{ name: 'status', toText: (status, _input, { clock }) => describe(status, clock.now()) }],
+  read: ({ store, platforms }: Deps) => readStatus(store.read, platforms.keys()),
 });

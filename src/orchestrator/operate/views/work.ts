@@ -40,7 +40,6 @@ const workRowSchema = z
     last_problem: z.string().nullable(),
   })
   .meta({ id: 'OpenWork' });
-export type WorkRow = z.infer<typeof workRowSchema>;
 
 const workListSchema = z
   .object({ work: z.array(workRowSchema), total: z.int().meta({ description: 'Number of open steps.' }) })
@@ -48,7 +47,7 @@ const workListSchema = z
 export type WorkList = z.infer<typeof workListSchema>;
 
 /** The unfinished steps, longest waiting first. */
-export async function listWork(read: Pick<Reader, 'work'>, now: number, limit: number): Promise<WorkList> {
+async function listWork(read: Pick<Reader, 'work'>, now: number, limit: number): Promise<WorkList> {
   const [open, { count }] = await Promise.all([read.work.list(limit), read.work.backlog()]);
   const work = open.map((row) => ({
     resource: row.resourceId,
@@ -74,6 +73,14 @@ export const workView = defineView({
   description: 'Longest waiting first.',
   input: { limit: limitSchema },
   reply: ['The steps.', workListSchema],
+  commands: [
+    {
+      name: 'work ls',
+      description: 'list unfinished steps, the longest waiting first',
+      list: { limit: 100, none: 'No work is open.' },
+      toData: ({ work }) => work,
+    },
+  ],
   read: (deps: { store: Pick<Store, 'read'>; clock: Pick<Clock, 'now'> }, { limit = USUAL_PAGE }) =>
     listWork(deps.store.read, deps.clock.now(), limit),
 });
