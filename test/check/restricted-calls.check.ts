@@ -57,7 +57,6 @@ const RECORDERS = [
   'src/orchestrator/reconciliation/orphan-policy.ts',
   // `berth driver test`, and the simulator's other process, which reads an order from the wire.
   'src/drivers/kit/checks/bench.ts',
-  'src/drivers/simulator/remote/protocol.ts',
 ];
 
 it('an order to destroy is made only where a request for it is recorded [order-names-request]', () => {
