@@ -4,8 +4,6 @@ import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
   Call,
   MachineSpec,
-  ObservedMachine,
-  ObservedVolume,
   OwnerRef,
   PlatformDriver,
   Step,
@@ -29,11 +27,8 @@ import {
 import type { Capabilities, Info } from './protocol/objects.ts';
 import {
   fromInventory,
-  fromListing,
-  fromPlatform,
-  fromPlatformVolume,
-  fromPresence,
   fromStep,
+  fromWire,
   toHost,
   toManifest,
   toOffers,
@@ -66,14 +61,11 @@ export function createPlatform(
     ...(capabilities.place && toHost(spec)),
   });
   const power = (method: 'stop' | 'start', ref: OwnerRef, cookie: string | null, call?: Call) =>
-    step(async () => machineStep(await client.change(method, { ref, cookie }, call), ref, method));
+    step(async () => aboutThat(fromStep(await client.change(method, { ref, cookie }, call)), ref, method));
   return {
     manifest: toManifest(info, timeoutMs),
-    get: (ref) =>
-      read(async () =>
-        fromPresence(await client.ask('get', { ref }), (value) => machineOf(value, ref, 'get')),
-      ),
-    list: () => read(async () => fromListing(await client.ask('list', {}), fromPlatform)),
+    get: (ref) => read(async () => aboutThat(fromWire(await client.ask('get', { ref })), ref, 'get')),
+    list: () => read(async () => fromWire(await client.ask('list', {}))),
     ...(capabilities.place && {
       place: (spec: MachineSpec, avoidHosts: readonly string[]) =>
         read(() => client.ask('place', { spec: toWire(spec), avoid_hosts: [...avoidHosts] })),
@@ -82,7 +74,7 @@ export function createPlatform(
       step(async () => {
         if (spec.cloudInit !== undefined && capabilities.cloud_init_bytes === 0) return cannot('cloud-init');
         const answer = await client.change('create', { ref: spec.ref, cookie, spec: toWire(spec) }, call);
-        return machineStep(answer, spec.ref, 'create');
+        return aboutThat(fromStep(answer), spec.ref, 'create');
       }),
     stop: async (ref, cookie, call) =>
       capabilities.stop ? power('stop', ref, cookie, call) : cannot('stop'),
@@ -92,13 +84,13 @@ export function createPlatform(
       step(async () => {
         if (!capabilities.restart) return cannot('restart');
         const answer = await client.change('restart', { ref, restart_id: id, cookie }, call);
-        return machineStep(answer, ref, 'restart');
+        return aboutThat(fromStep(answer), ref, 'restart');
       }),
     destroy: (ref, cookie, given, call) =>
-      step(async () => fromStep(await client.change('destroy', { ref, cookie }, call, given), same)),
+      step(async () => fromStep(await client.change('destroy', { ref, cookie }, call, given))),
     ...(capabilities.disown && {
       disown: (ref: OwnerRef, cookie: string | null, call?: Call) =>
-        step(async () => fromStep(await client.change('disown', { ref, cookie }, call), same)),
+        step(async () => fromStep(await client.change('disown', { ref, cookie }, call))),
     }),
     ...(capabilities.writer_mark && {
       writer: {
@@ -123,16 +115,14 @@ export function createPlatform(
 }
 
 function createVolumes(client: DriverClient, capabilities: Capabilities): VolumeDriver {
-  const from = (ref: OwnerRef, method: Method) => (value: Parameters<typeof fromPlatformVolume>[0]) =>
-    aboutThat(fromPlatformVolume(value), ref, method);
   const toWire = (spec: VolumeSpec) => ({
     ...toPlatformVolume(spec),
     ...(capabilities.place_volume && toHost(spec)),
   });
   return {
     get: (ref) =>
-      read(async () => fromPresence(await client.ask('volumes.get', { ref }), from(ref, 'volumes.get'))),
-    list: () => read(async () => fromListing(await client.ask('volumes.list', {}), fromPlatformVolume)),
+      read(async () => aboutThat(fromWire(await client.ask('volumes.get', { ref })), ref, 'volumes.get')),
+    list: () => read(async () => fromWire(await client.ask('volumes.list', {}))),
     ...(capabilities.place_volume && {
       place: (spec: VolumeSpec, avoidHosts: readonly string[]) =>
         read(() => client.ask('volumes.place', { spec: toWire(spec), avoid_hosts: [...avoidHosts] })),
@@ -141,43 +131,34 @@ function createVolumes(client: DriverClient, capabilities: Capabilities): Volume
       step(async () => {
         const { ref } = spec;
         const answer = await client.change('volumes.create', { ref, cookie, spec: toWire(spec) }, call);
-        return fromStep(answer, from(ref, 'volumes.create'));
+        return aboutThat(fromStep(answer), ref, 'volumes.create');
       }),
     attach: (ref, machine, cookie, call) =>
-      step(async () => fromStep(await client.change('volumes.attach', { ref, machine, cookie }, call), same)),
+      step(async () => fromStep(await client.change('volumes.attach', { ref, machine, cookie }, call))),
     detach: (ref, machine, cookie, call) =>
-      step(async () => fromStep(await client.change('volumes.detach', { ref, machine, cookie }, call), same)),
+      step(async () => fromStep(await client.change('volumes.detach', { ref, machine, cookie }, call))),
     resize: (ref, sizeGb, cookie, call) =>
       step(async () => {
         if (capabilities.resize_volume === 'none') return cannot('resize_volume');
         const answer = await client.change('volumes.resize', { ref, size_gb: sizeGb, cookie }, call);
-        return fromStep(answer, from(ref, 'volumes.resize'));
+        return aboutThat(fromStep(answer), ref, 'volumes.resize');
       }),
     ...(capabilities.copy_volume && {
       copy: (ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call) =>
         step(async () => {
           const answer = await client.change('volumes.copy', { ref, cookie, spec: toWire(spec) }, call);
-          return fromStep(answer, from(spec.ref, 'volumes.copy'));
+          return aboutThat(fromStep(answer), spec.ref, 'volumes.copy');
         }),
     }),
     destroy: (ref, cookie, given, call) =>
-      step(async () => fromStep(await client.change('volumes.destroy', { ref, cookie }, call, given), same)),
+      step(async () => fromStep(await client.change('volumes.destroy', { ref, cookie }, call, given))),
   };
 }
 
-type WireMachine = Parameters<typeof fromPlatform>[0];
-
-function machineStep(answer: Result<'create'>, ref: OwnerRef, method: Method): Step<ObservedMachine> {
-  return fromStep(answer, (value) => machineOf(value, ref, method));
-}
-
-function machineOf(value: WireMachine, ref: OwnerRef, method: Method): ObservedMachine {
-  return aboutThat(fromPlatform(value), ref, method);
-}
-
 /** @throws {AnswerLost} if the answer is about another machine or volume */
-function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: OwnerRef, method: Method): T {
-  if (value.ref === ref) return value;
+function aboutThat<Answer extends object>(answer: Answer, ref: OwnerRef, method: Method): Answer {
+  const { value } = answer as { value?: { ref: OwnerRef } };
+  if (value === undefined || value.ref === ref) return answer;
   throw new AnswerLost(`the driver answered ${method} of ${ref} with the other ref ${value.ref}`, 'invalid');
 }
 
@@ -188,7 +169,6 @@ function cannot(capability: string): Step<never> {
 
 const read = <Answer extends { answer: string }>(call: () => Promise<Answer>) => orUnknown(call, messageOf);
 const step = <T>(call: () => Promise<Step<T>>) => orFailure(call, toFailure);
-const same = (value: null): null => value;
 
 /**
  * Classifies an error. A request known not to have begun fails without a side effect. The core treats any other error
