@@ -1,8 +1,7 @@
 import { Draws, simulatorConfigSchema } from '../../drivers/simulator/options.ts';
-import type { SimulatedMachine } from '../../drivers/simulator/platform/records.ts';
 import { endpointOf, newGuest } from '../../drivers/simulator/platform/rules.ts';
 import { Runtime } from '../../drivers/simulator/platform/runtime.ts';
-import { SimulatorState } from '../../drivers/simulator/platform/state.ts';
+import { type SimulatedMachine, SimulatorState } from '../../drivers/simulator/platform/state.ts';
 import { type Carry, createPlatform, type Stored } from '../../platform-model/platform.ts';
 import type { MachineRecord } from '../../platform-model/records.ts';
 import type { PlatformRules, Storage } from '../../platform-model/rules.ts';

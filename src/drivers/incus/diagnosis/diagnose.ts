@@ -4,11 +4,10 @@ import { diagnoseFreeUnits } from '../../kit/obstacles.ts';
 import { IncusApi, SINGLE } from '../api.ts';
 import { type Connection, IncusClient } from '../client.ts';
 import { IncusRefusal } from '../errors.ts';
-import { FleetReader, offerOf } from '../fleet.ts';
+import { FleetReader, offerOf, type Pool, readPool } from '../fleet.ts';
 import { InstanceReader } from '../instances.ts';
 import type { IncusConfig } from '../options.ts';
 import { countFree } from '../placement.ts';
-import { type Pool, readPool } from '../pools.ts';
 import {
   diagnoseForwards,
   diagnoseGroups,

@@ -8,11 +8,10 @@ import { isMachine } from '../domain-xml.ts';
 import { hasProblem, onProblem, VirshError } from '../errors.ts';
 import { isUnmarked, UNMARKED } from '../fleet.ts';
 import { listDomains, observeDomains } from '../hosts/domains.ts';
-import { type HostShell, openHostShell } from '../hosts/host-shell.ts';
+import { type HostShell, openHostShell, openLogin } from '../hosts/host-shell.ts';
 import { readHostView } from '../hosts/host-view.ts';
 import { countUnits, type HostAnswer } from '../hosts/inventory.ts';
 import { type HostView, roomOf } from '../hosts/room.ts';
-import { openLogin } from '../hosts/ssh-login.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import {
   diagnoseCapabilities,

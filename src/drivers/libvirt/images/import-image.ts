@@ -10,7 +10,7 @@ import { type Host, openHost } from '../client.ts';
 import type { HostDomain } from '../domain-xml.ts';
 import { onProblem, VirshError } from '../errors.ts';
 import { listDomains } from '../hosts/domains.ts';
-import { type Login, openLogin } from '../hosts/ssh-login.ts';
+import { type Login, openLogin } from '../hosts/host-shell.ts';
 import { type HostOptions, type Image, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import { overlayArguments } from '../pool.ts';
 import { descend, parseXml, textOf } from '../xml.ts';

@@ -5,7 +5,7 @@ import { generateHostKey } from '../../kit/host-key.ts';
 import { listObstacles } from '../../kit/obstacles.ts';
 import { GUEST_USER } from '../guest/guest.ts';
 import type { Draws, SimulatedCapacity, SimulatorConfig } from '../options.ts';
-import type { SimulatedMachine } from './records.ts';
+import type { SimulatedMachine } from './state.ts';
 
 /** Longest poll interval. */
 const MAX_POLL_AFTER_MS = 1_000;

@@ -7,10 +7,8 @@ import type { Guest, GuestFacts } from '../guest/guest.ts';
 import { GuestShell } from '../guest/shell.ts';
 import { openSshServer, type SshServer } from '../guest/ssh-server.ts';
 import type { Draws, SimulatorConfig } from '../options.ts';
-import { GuestFiles } from './disk-files.ts';
-import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
-import { rootDisk, type SimulatedMachine } from './records.ts';
-import type { SimulatorState } from './state.ts';
+import { GuestFiles, logFirstBoot, writeFirstFiles } from './disk-files.ts';
+import { rootDisk, type SimulatedMachine, type SimulatorState } from './state.ts';
 
 interface Parts {
   state: SimulatorState;

@@ -4,11 +4,9 @@ import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/rec
 import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { Draws, type SimulatedCapacity, type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
-import type { SimulatedMachine } from './records.ts';
 import { rulesOf } from './rules.ts';
 import { Runtime } from './runtime.ts';
-import { SimulatorState } from './state.ts';
-import type { UnitEvent } from './unit-history.ts';
+import { type SimulatedMachine, SimulatorState, type UnitEvent } from './state.ts';
 
 export interface SimulatorTruth {
   capacity: readonly SimulatedCapacity[];
@@ -36,7 +34,7 @@ export interface Simulator extends PlatformDriver {
  * Machines that ran before a crash answer again when the promise resolves.
  *
  * @throws {ZodError} if `options.platform` is invalid
- * @throws {StateInUse} if another process runs the machines of `options.stateFile`
+ * @throws {InUse} if another process runs the machines of `options.stateFile`
  */
 export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<Simulator> {
   const config = simulatorConfigSchema.parse(options.platform ?? {});
