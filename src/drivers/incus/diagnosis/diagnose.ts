@@ -1,6 +1,6 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { diagnoseFreeUnits } from '../../kit/obstacles.ts';
+import { diagnoseClock, diagnoseFreeUnits } from '../../kit/obstacles.ts';
 import { IncusApi, SINGLE } from '../api.ts';
 import { type Connection, IncusClient } from '../client.ts';
 import { IncusRefusal } from '../errors.ts';
@@ -18,9 +18,6 @@ import {
   notSetUp,
 } from './checks.ts';
 import { diagnoseWarnings } from './warnings.ts';
-
-/** Allowed difference between this machine's clock and Incus' clock. */
-const CLOCK_TOLERANCE_MS = 5_000;
 
 /** Checks each prerequisite in turn. Changes nothing. */
 export async function* diagnose(
@@ -185,22 +182,12 @@ async function* roomOf(
   }
 }
 
-/** Compares the clocks. Notes contain the time at which they were written. */
 async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<Diagnosis> {
-  const subject = 'clock';
   try {
     const begunAt = now();
-    const date = await client.date();
-    const offMs = Math.max(begunAt - date - 1_000, date - now(), 0);
-    yield offMs <= CLOCK_TOLERANCE_MS
-      ? ok(subject, 'It agrees with the clock of Incus.')
-      : broken(
-          subject,
-          `It differs from the clock of Incus by ${Math.round(offMs / 1000)} s.`,
-          'Run NTP on both.',
-        );
+    yield diagnoseClock('Incus', await client.date(), begunAt, now());
   } catch (error) {
-    yield failed(subject, error, 'Run NTP on both.');
+    yield failed('clock', error, 'Run NTP on both.');
   }
 }
 
