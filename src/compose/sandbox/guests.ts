@@ -12,8 +12,6 @@ import type { SandboxMachine, SandboxPlatform } from '../../sandbox/machines.ts'
 import type { Timing } from '../../sandbox/options.ts';
 import { createSshProbe } from '../../ssh/probe.ts';
 
-const HOST = '127.0.0.1';
-
 interface Parts {
   /** Held during operations that take real time. */
   sandboxClock: SandboxClock;
@@ -46,7 +44,7 @@ export function createGuests(parts: Parts): SandboxGuests {
   const rules: PlatformRules<SimulatedMachine> = {
     ...(plain as PlatformRules<MachineRecord>),
     make: () => newGuest(true),
-    endpoint: (machine) => endpointOf(machine, HOST),
+    endpoint: endpointOf,
   };
   const storage: Storage<SimulatedMachine> = {
     machine: (...change) => noting(() => state.machine(...change)),
@@ -63,7 +61,7 @@ export function createGuests(parts: Parts): SandboxGuests {
   );
   const { boot: boot_ms, stop: stop_ms, start: start_ms } = timing;
   const config = simulatorConfigSchema.parse({ boot_ms, stop_ms, start_ms });
-  const runtime = new Runtime({ state, clock, draws, config, host: HOST, platform });
+  const runtime = new Runtime({ state, clock, draws, config, platform });
   const real = createSshProbe();
   /** Runs `work` in real time. Virtual time stops meanwhile. */
   const held = async <T>(work: () => Promise<T>): Promise<T> => {

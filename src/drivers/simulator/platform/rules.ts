@@ -3,7 +3,7 @@ import type { DriverManifest, Endpoint } from '../../../orchestrator/model/platf
 import type { HostRules, PlatformRules } from '../../../platform-model/rules.ts';
 import { generateHostKey } from '../../kit/host-key.ts';
 import { listObstacles } from '../../kit/obstacles.ts';
-import { GUEST_USER } from '../guest/guest.ts';
+import { GUEST_ADDRESS, GUEST_USER } from '../guest/guest.ts';
 import type { Draws, SimulatedCapacity, SimulatorConfig } from '../options.ts';
 import type { SimulatedMachine } from './state.ts';
 
@@ -12,10 +12,10 @@ const MAX_POLL_AFTER_MS = 1_000;
 /** The default size limit of a request. A machine's disk could hold more. */
 const CLOUD_INIT_BYTES = 1024 * 1024;
 
-/** The rules of the configured platform. `host`: the public address of every machine. */
+/** The rules of the configured platform. */
 export function rulesOf(
   config: SimulatorConfig,
-  { capacity, host, draws }: { capacity: () => readonly SimulatedCapacity[]; host: string; draws: Draws },
+  { capacity, draws }: { capacity: () => readonly SimulatedCapacity[]; draws: Draws },
 ): PlatformRules<SimulatedMachine> {
   const {
     volume_ms: volumeMs,
@@ -51,7 +51,7 @@ export function rulesOf(
       return [reclaimAfterS[0] * 1000, reclaimAfterS[1] * 1000];
     },
     make: ({ ref }) => newGuest(!draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate)),
-    endpoint: (machine) => endpointOf(machine, host),
+    endpoint: endpointOf,
   };
 }
 
@@ -94,11 +94,11 @@ export function manifestOf(
 }
 
 /** The endpoint of a machine. Undefined if it has not booted yet. */
-export function endpointOf(machine: SimulatedMachine, host: string): Endpoint | undefined {
+export function endpointOf(machine: SimulatedMachine): Endpoint | undefined {
   const { sshPort, sshHostKey } = machine;
   if (sshPort === null) return undefined;
   return {
-    publicIp: host,
+    publicIp: GUEST_ADDRESS,
     privateIp: privateIpOf(machine),
     sshPort,
     sshUsername: GUEST_USER,

@@ -15,7 +15,6 @@ interface Parts {
   clock: Clock;
   draws: Draws;
   config: SimulatorConfig;
-  host: string;
   platform: Platform<SimulatedMachine>;
 }
 
@@ -157,7 +156,7 @@ export class Runtime {
   async #bringUp(record: SimulatedMachine): Promise<void> {
     const { spec, bootedAt, sshPort: port, sshHostKey } = record;
     const { ref, sshKeys: authorizedKeys } = spec;
-    const { clock, host, draws, config, state } = this.#parts;
+    const { clock, draws, config, state } = this.#parts;
     const guest = this.#guestOf(ref);
     state.forgetMemory(rootDisk(ref));
     if (record.cloudInitUntil === null) {
@@ -166,7 +165,7 @@ export class Runtime {
       this.#update(ref, { cloudInitUntil: (bootedAt ?? clock.now()) + settlingMs });
     }
     // The address is assigned even if no server will ever listen there.
-    const opened = await openSshServer({ host, port, hostKey: sshHostKey.privateKey, authorizedKeys }, guest);
+    const opened = await openSshServer({ port, hostKey: sshHostKey.privateKey, authorizedKeys }, guest);
     if (opened.port !== port) this.#update(ref, { sshPort: opened.port });
     if (!record.sshListens) await opened.close();
     const running: RunningGuest = {

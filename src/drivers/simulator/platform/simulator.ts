@@ -38,16 +38,15 @@ export interface Simulator extends PlatformDriver {
  */
 export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<Simulator> {
   const config = simulatorConfigSchema.parse(options.platform ?? {});
-  const { host = '127.0.0.1' } = options;
   const state = new SimulatorState(options.stateFile, clock);
   const draws = new Draws(config.seed);
-  const rules = rulesOf(config, { capacity: () => options.capacity, host, draws });
+  const rules = rulesOf(config, { capacity: () => options.capacity, draws });
   const observer = {
     refused: (spec: SimulatedMachine['spec']) => state.units.add('refused', spec, clock.now()),
   };
   const ports = { clock, rules, machineDraws: draws, volumeDraws: draws, storage: state, observer };
   const platform = createPlatform(ports, state.load());
-  const runtime = new Runtime({ state, clock, draws, config, host, platform });
+  const runtime = new Runtime({ state, clock, draws, config, platform });
   await runtime.settleAll();
   const claims = new Claims(clock);
 
