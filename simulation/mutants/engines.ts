@@ -198,7 +198,7 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     title: 'a pool that takes no writes is not noticed',
     commands: 60,
     plant: {
-      file: 'src/drivers/incus/pools.ts',
+      file: 'src/drivers/incus/fleet.ts',
       anchor: 'isTried ? await tryWrite(api, name, member) : undefined',
       replacement: 'undefined',
     },

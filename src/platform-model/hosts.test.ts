@@ -1,7 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import { anOrder } from '../../test/support/rows/orchestrator-rows.ts';
-import { Hosts, type PlatformHost } from './hosts.ts';
-import { createPlatform, driverOf } from './platform.ts';
+import { createPlatform, driverOf, Hosts, type PlatformHost } from './platform.ts';
 import type { MachineRecord } from './records.ts';
 
 const manifest = {

@@ -114,10 +114,7 @@ describe('a host that refuses creates alike [creates-refused]', () => {
     [
       'exec',
       EROFS,
-      fromStep(
-        { outcome: 'failed', code: 'internal', side_effect: 'none', detail: EROFS, host: 'n1' },
-        String,
-      ),
+      fromStep({ outcome: 'failed', code: 'internal', side_effect: 'none', detail: EROFS, host: 'n1' }),
     ],
   ])('counts what %s says of %s', (driver, words, step) => {
     expect(step).toMatchObject({

@@ -1,4 +1,4 @@
-import { Hosts } from '../../../src/platform-model/hosts.ts';
+import { Hosts } from '../../../src/platform-model/platform.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';

@@ -12,8 +12,7 @@ import type { Log } from '../../ports/log.ts';
 import { ANSWER_MS, inTime, Late, messageOf, QUESTION_MS } from '../drivers/ask-platforms.ts';
 import { type ConfiguredDriver, configuredDrivers } from '../drivers/driver-settings.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
-import { diagnoseDrift, type Running } from './diagnose-drift.ts';
-import { diagnosePlatforms } from './diagnose-platforms.ts';
+import { diagnoseDrift, diagnosePlatforms, type Running } from './diagnose-drift.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
 
 /** Time limit for all questions to one platform. */

@@ -1,8 +1,7 @@
 import { Draws } from '../../drivers/simulator/options.ts';
-import type { SimulatedMachine } from '../../drivers/simulator/platform/records.ts';
 import { endpointOf, newGuest } from '../../drivers/simulator/platform/rules.ts';
 import { Runtime } from '../../drivers/simulator/platform/runtime.ts';
-import { SimulatorState } from '../../drivers/simulator/platform/state.ts';
+import { type SimulatedMachine, SimulatorState } from '../../drivers/simulator/platform/state.ts';
 import { type Carry, createPlatform, type Stored } from '../../platform-model/platform.ts';
 import type { MachineRecord } from '../../platform-model/records.ts';
 import type { PlatformRules, Storage } from '../../platform-model/rules.ts';
@@ -12,8 +11,6 @@ import type { SandboxClock } from '../../sandbox/clock.ts';
 import type { SandboxMachine, SandboxPlatform } from '../../sandbox/machines.ts';
 import type { Timing } from '../../sandbox/options.ts';
 import { createSshProbe } from '../../ssh/probe.ts';
-
-const HOST = '127.0.0.1';
 
 interface Parts {
   /** Held during operations that take real time. */
@@ -36,7 +33,7 @@ export function createGuests(parts: Parts) {
   const rules: PlatformRules<SimulatedMachine> = {
     ...(plain as PlatformRules<MachineRecord>),
     make: () => newGuest(true),
-    endpoint: (machine) => endpointOf(machine, HOST),
+    endpoint: endpointOf,
   };
   const storage: Storage<SimulatedMachine> = {
     machine: (...change) => noting(() => state.machine(...change)),
@@ -53,7 +50,7 @@ export function createGuests(parts: Parts) {
   );
   const { boot: bootMs, stop: stopMs, start: startMs } = timing;
   const config = { bootMs, stopMs, startMs };
-  const runtime = new Runtime({ state, clock, draws, config, host: HOST, platform });
+  const runtime = new Runtime({ state, clock, draws, config, platform });
   const real = createSshProbe();
   const held: SandboxClock['held'] = (work) => sandboxClock.held(work);
   return {

@@ -1,9 +1,9 @@
+import { z } from 'zod';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
   Call,
   MachineSpec,
-  ObservedMachine,
-  ObservedVolume,
   OwnerRef,
   PlatformDriver,
   Step,
@@ -11,20 +11,24 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../platform-model/steps.ts';
+import { inSlices } from '../../ports/in-slices.ts';
 import type { Log } from '../../ports/log.ts';
 import { orFailure, orUnknown } from '../kit/answers.ts';
-import type { Channel } from './channel.ts';
-import { DriverClient } from './client.ts';
+import { type Channel, type Limits, problemOf } from './channel.ts';
 import { AnswerLost, messageOf, NotSent, Unauthorized } from './errors.ts';
-import type { Method, Result } from './protocol/messages.ts';
+import {
+  type Arguments,
+  listed,
+  listedItems,
+  type Method,
+  type Result,
+  results,
+} from './protocol/messages.ts';
 import type { Capabilities, Info } from './protocol/objects.ts';
 import {
   fromInventory,
-  fromListing,
-  fromPlatform,
-  fromPlatformVolume,
-  fromPresence,
   fromStep,
+  fromWire,
   toHost,
   toManifest,
   toOffers,
@@ -57,14 +61,11 @@ export function createPlatform(
     ...(capabilities.place && toHost(spec)),
   });
   const power = (method: 'stop' | 'start', ref: OwnerRef, cookie: string | null, call?: Call) =>
-    step(async () => machineStep(await client.change(method, { ref, cookie }, call), ref, method));
+    step(async () => aboutThat(fromStep(await client.change(method, { ref, cookie }, call)), ref, method));
   return {
     manifest: toManifest(info, timeoutMs),
-    get: (ref) =>
-      read(async () =>
-        fromPresence(await client.ask('get', { ref }), (value) => machineOf(value, ref, 'get')),
-      ),
-    list: () => read(async () => fromListing(await client.ask('list', {}), fromPlatform)),
+    get: (ref) => read(async () => aboutThat(fromWire(await client.ask('get', { ref })), ref, 'get')),
+    list: () => read(async () => fromWire(await client.ask('list', {}))),
     ...(capabilities.place && {
       place: (spec: MachineSpec, avoidHosts: readonly string[]) =>
         read(() => client.ask('place', { spec: toWire(spec), avoid_hosts: [...avoidHosts] })),
@@ -73,7 +74,7 @@ export function createPlatform(
       step(async () => {
         if (spec.cloudInit !== undefined && capabilities.cloud_init_bytes === 0) return cannot('cloud-init');
         const answer = await client.change('create', { ref: spec.ref, cookie, spec: toWire(spec) }, call);
-        return machineStep(answer, spec.ref, 'create');
+        return aboutThat(fromStep(answer), spec.ref, 'create');
       }),
     stop: async (ref, cookie, call) =>
       capabilities.stop ? power('stop', ref, cookie, call) : cannot('stop'),
@@ -83,13 +84,13 @@ export function createPlatform(
       step(async () => {
         if (!capabilities.restart) return cannot('restart');
         const answer = await client.change('restart', { ref, restart_id: id, cookie }, call);
-        return machineStep(answer, ref, 'restart');
+        return aboutThat(fromStep(answer), ref, 'restart');
       }),
     destroy: (ref, cookie, given, call) =>
-      step(async () => fromStep(await client.change('destroy', { ref, cookie }, call, given), same)),
+      step(async () => fromStep(await client.change('destroy', { ref, cookie }, call, given))),
     ...(capabilities.disown && {
       disown: (ref: OwnerRef, cookie: string | null, call?: Call) =>
-        step(async () => fromStep(await client.change('disown', { ref, cookie }, call), same)),
+        step(async () => fromStep(await client.change('disown', { ref, cookie }, call))),
     }),
     ...(capabilities.writer_mark && {
       writer: {
@@ -114,16 +115,14 @@ export function createPlatform(
 }
 
 function createVolumes(client: DriverClient, capabilities: Capabilities): VolumeDriver {
-  const from = (ref: OwnerRef, method: Method) => (value: Parameters<typeof fromPlatformVolume>[0]) =>
-    aboutThat(fromPlatformVolume(value), ref, method);
   const toWire = (spec: VolumeSpec) => ({
     ...toPlatformVolume(spec),
     ...(capabilities.place_volume && toHost(spec)),
   });
   return {
     get: (ref) =>
-      read(async () => fromPresence(await client.ask('volumes.get', { ref }), from(ref, 'volumes.get'))),
-    list: () => read(async () => fromListing(await client.ask('volumes.list', {}), fromPlatformVolume)),
+      read(async () => aboutThat(fromWire(await client.ask('volumes.get', { ref })), ref, 'volumes.get')),
+    list: () => read(async () => fromWire(await client.ask('volumes.list', {}))),
     ...(capabilities.place_volume && {
       place: (spec: VolumeSpec, avoidHosts: readonly string[]) =>
         read(() => client.ask('volumes.place', { spec: toWire(spec), avoid_hosts: [...avoidHosts] })),
@@ -132,43 +131,34 @@ function createVolumes(client: DriverClient, capabilities: Capabilities): Volume
       step(async () => {
         const { ref } = spec;
         const answer = await client.change('volumes.create', { ref, cookie, spec: toWire(spec) }, call);
-        return fromStep(answer, from(ref, 'volumes.create'));
+        return aboutThat(fromStep(answer), ref, 'volumes.create');
       }),
     attach: (ref, machine, cookie, call) =>
-      step(async () => fromStep(await client.change('volumes.attach', { ref, machine, cookie }, call), same)),
+      step(async () => fromStep(await client.change('volumes.attach', { ref, machine, cookie }, call))),
     detach: (ref, machine, cookie, call) =>
-      step(async () => fromStep(await client.change('volumes.detach', { ref, machine, cookie }, call), same)),
+      step(async () => fromStep(await client.change('volumes.detach', { ref, machine, cookie }, call))),
     resize: (ref, sizeGb, cookie, call) =>
       step(async () => {
         if (capabilities.resize_volume === 'none') return cannot('resize_volume');
         const answer = await client.change('volumes.resize', { ref, size_gb: sizeGb, cookie }, call);
-        return fromStep(answer, from(ref, 'volumes.resize'));
+        return aboutThat(fromStep(answer), ref, 'volumes.resize');
       }),
     ...(capabilities.copy_volume && {
       copy: (ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call) =>
         step(async () => {
           const answer = await client.change('volumes.copy', { ref, cookie, spec: toWire(spec) }, call);
-          return fromStep(answer, from(spec.ref, 'volumes.copy'));
+          return aboutThat(fromStep(answer), spec.ref, 'volumes.copy');
         }),
     }),
     destroy: (ref, cookie, given, call) =>
-      step(async () => fromStep(await client.change('volumes.destroy', { ref, cookie }, call, given), same)),
+      step(async () => fromStep(await client.change('volumes.destroy', { ref, cookie }, call, given))),
   };
 }
 
-type WireMachine = Parameters<typeof fromPlatform>[0];
-
-function machineStep(answer: Result<'create'>, ref: OwnerRef, method: Method): Step<ObservedMachine> {
-  return fromStep(answer, (value) => machineOf(value, ref, method));
-}
-
-function machineOf(value: WireMachine, ref: OwnerRef, method: Method): ObservedMachine {
-  return aboutThat(fromPlatform(value), ref, method);
-}
-
 /** @throws {AnswerLost} if the answer is about another machine or volume */
-function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: OwnerRef, method: Method): T {
-  if (value.ref === ref) return value;
+function aboutThat<Answer extends object>(answer: Answer, ref: OwnerRef, method: Method): Answer {
+  const { value } = answer as { value?: { ref: OwnerRef } };
+  if (value === undefined || value.ref === ref) return answer;
   throw new AnswerLost(`the driver answered ${method} of ${ref} with the other ref ${value.ref}`, 'invalid');
 }
 
@@ -179,7 +169,6 @@ function cannot(capability: string): Step<never> {
 
 const read = <Answer extends { answer: string }>(call: () => Promise<Answer>) => orUnknown(call, messageOf);
 const step = <T>(call: () => Promise<Step<T>>) => orFailure(call, toFailure);
-const same = (value: null): null => value;
 
 /**
  * Classifies an error. A request known not to have begun fails without a side effect. The core treats any other error
@@ -189,4 +178,65 @@ function toFailure(error: unknown): Step<never> {
   if (error instanceof Unauthorized) return failed('auth', messageOf(error));
   if (error instanceof NotSent) return failed('transient', messageOf(error));
   throw error;
+}
+
+/** A listing of at least this many items is parsed in slices. */
+const SLICED = 1_000;
+
+/** Sends requests, and keeps only the answer fields that the protocol defines. */
+class DriverClient {
+  readonly #channel: Channel;
+  readonly #log: Log;
+  readonly #capabilities: Pick<Capabilities, 'fences' | 'orders'>;
+
+  constructor(channel: Channel, log: Log, capabilities: Pick<Capabilities, 'fences' | 'orders'>) {
+    this.#channel = channel;
+    this.#log = log;
+    this.#capabilities = capabilities;
+  }
+
+  /** Sends a request that changes something, with its claim and order if the driver reads them. */
+  change<M extends Method>(
+    method: M,
+    args: Arguments<M>,
+    call: Call | undefined,
+    given?: DestroyOrder,
+  ): Promise<Result<M>> {
+    const { fences, orders } = this.#capabilities;
+    const claim = fences && call !== undefined && { fence: call.fence };
+    const ordered = orders && given && { order: { reason: given.reason, by: given.by, at: given.at } };
+    return this.ask(method, { ...args, ...claim, ...ordered }, call);
+  }
+
+  /** @throws {AnswerLost | NotSent | Unauthorized} */
+  async ask<M extends Method>(method: M, args: Arguments<M>, limits?: Limits): Promise<Result<M>> {
+    const result = await parseResult(method, await this.#channel.ask(method, args, limits));
+    if (result.success) return this.#channel.secrets.cleanAnswer(result.data as Result<M>);
+    const sentence = `the driver gave an invalid answer to ${method}: ${problemOf(result.error)}`;
+    this.#log.warn({}, sentence);
+    throw new AnswerLost(sentence, 'invalid');
+  }
+}
+
+/** Parses an answer. Listed items are parsed in slices, since a long listing may take seconds. */
+async function parseResult(method: Method, answer: unknown): Promise<z.ZodSafeParseResult<unknown>> {
+  const schema = results[method];
+  if (method !== 'list' && method !== 'volumes.list') return schema.safeParse(answer);
+  const { success, error, data } = listedItems.safeParse(answer);
+  if (!success && error.issues.some(({ code }) => code === 'too_big')) return { success, error };
+  if (!success || data.items.length < SLICED) return schema.safeParse(answer);
+  const whole = schema.safeParse(Object.assign({}, answer, { items: [] }));
+  if (!whole.success) return whole;
+  const items: unknown[] = [];
+  for await (const slice of inSlices(data.items))
+    for (const item of slice) {
+      const parsed = listed[method].safeParse(item);
+      if (!parsed.success) return { success: false, error: at(['items', items.length], parsed.error) };
+      items.push(parsed.data);
+    }
+  return { success: true, data: { ...(whole.data as object), items } };
+}
+
+function at(place: PropertyKey[], { issues }: z.ZodError): z.ZodError {
+  return new z.ZodError(issues.map((issue) => ({ ...issue, path: [...place, ...issue.path] })));
 }

@@ -2,26 +2,14 @@ import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
 import type { Inventory } from '../../orchestrator/model/inventory.ts';
 import type {
-  AskedHosts,
   DriverManifest,
-  Listing,
   MachineSpec,
-  ObservedMachine,
-  ObservedVolume,
-  Presence,
   Step,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { pending } from '../../platform-model/steps.ts';
 import type { Result } from './protocol/messages.ts';
-import type {
-  Info,
-  WireMachine,
-  WireMachineSpec,
-  WireOffer,
-  WireVolume,
-  WireVolumeSpec,
-} from './protocol/objects.ts';
+import type { Info, WireMachineSpec, WireOffer, WireVolumeSpec } from './protocol/objects.ts';
 
 /**
  * The manifest for the core. A create that was sent may begin until its deadline, so the machine may become visible
@@ -90,91 +78,36 @@ export function toOffers({ offers, regions }: Catalog): WireOffer[] {
 const toJson = (offer: Offer | undefined): WireOffer['machine'] =>
   (offer?.machine ?? {}) as WireOffer['machine'];
 
-export function fromPlatform({ created_at, endpoint, renamed_to, ...machine }: WireMachine): ObservedMachine {
-  return {
-    ...machine,
-    createdAt: created_at,
-    ...(renamed_to !== undefined && { renamedTo: renamed_to }),
-    ...(endpoint !== undefined && { endpoint: fromEndpoint(endpoint) }),
-  };
-}
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Name;
+type FromWire<T> = T extends readonly (infer Item)[]
+  ? FromWire<Item>[]
+  : T extends object
+    ? { [Key in keyof T as Camel<Key & string>]: Key extends 'port_forwards' ? T[Key] : FromWire<T[Key]> }
+    : T;
 
-function fromEndpoint({
-  public_ip,
-  private_ip,
-  ssh_port,
-  ssh_username,
-  port_forwards,
-  host_key_fingerprint,
-}: NonNullable<WireMachine['endpoint']>): NonNullable<ObservedMachine['endpoint']> {
-  return {
-    publicIp: public_ip,
-    sshPort: ssh_port,
-    sshUsername: ssh_username,
-    ...(private_ip !== undefined && { privateIp: private_ip }),
-    ...(port_forwards !== undefined && { portForwards: port_forwards }),
-    ...(host_key_fingerprint !== undefined && { hostKeyFingerprint: host_key_fingerprint }),
-  };
-}
-
-export function fromPlatformVolume({
-  attached_to,
-  created_at,
-  size_gb,
-  renamed_to,
-  ...volume
-}: WireVolume): ObservedVolume {
-  return {
-    ...volume,
-    attachedTo: attached_to,
-    createdAt: created_at,
-    ...(size_gb !== undefined && { sizeGb: size_gb }),
-    ...(renamed_to !== undefined && { renamedTo: renamed_to }),
-  };
-}
-
-type WirePresence<W> =
-  | { answer: 'observed'; value: W }
-  | { answer: 'gone'; hosts?: AskedHosts }
-  | { answer: 'unknown'; reason: string; hosts?: AskedHosts };
-
-export function fromPresence<W, T>(presence: WirePresence<W>, read: (value: W) => T): Presence<T> {
-  return presence.answer === 'observed' ? { answer: 'observed', value: read(presence.value) } : presence;
-}
-
-export function fromListing<W, T>(listing: Listing<W>, read: (item: W) => T): Listing<T> {
-  return listing.answer === 'listed' ? { ...listing, items: listing.items.map(read) } : listing;
-}
-
-type WireFailure = Extract<Result<'destroy'>, { outcome: 'failed' }>;
-type WireStep<W> =
-  | { outcome: 'done'; value: W }
-  | {
-      outcome: 'pending';
-      cookie: string;
-      poll_after_ms: number;
-      progress?: { phase: string; deadline_at?: number };
-    }
-  | WireFailure;
-
-export function fromStep<W, T>(step: WireStep<W>, read: (value: W) => T): Step<T> {
-  switch (step.outcome) {
-    case 'done':
-      return { outcome: 'done', value: read(step.value) };
-    case 'pending': {
-      const { cookie, poll_after_ms, progress } = step;
-      return pending(cookie, poll_after_ms, progress?.phase, progress?.deadline_at);
-    }
-    case 'failed':
-      return {
-        outcome: 'failed',
-        code: step.code,
-        sideEffect: step.side_effect,
-        detail: step.detail,
-        ...(step.retry_after_ms !== undefined && { retryAfterMs: step.retry_after_ms }),
-        ...toHost(step),
-      };
+/** A parsed answer in the core's words: the protocol has the same fields, in snake case. Port forwards are as in the API. */
+export function fromWire<T>(answer: T): FromWire<T> {
+  if (typeof answer !== 'object' || answer === null) return answer as FromWire<T>;
+  if (Array.isArray(answer)) return answer.map(fromWire) as FromWire<T>;
+  const converted: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(answer)) {
+    const isLeaf = name === 'port_forwards' || typeof value !== 'object';
+    const camel = name.includes('_')
+      ? name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+      : name;
+    converted[camel] = isLeaf ? value : fromWire(value);
   }
+  return converted as FromWire<T>;
+}
+
+type Unfinished = Exclude<Result<'destroy'>, { outcome: 'done' }>;
+
+export function fromStep<T>(step: { outcome: 'done'; value: T } | Unfinished): Step<FromWire<T>> {
+  if (step.outcome !== 'pending') return fromWire(step) as Step<FromWire<T>>;
+  const { cookie, poll_after_ms, progress } = step;
+  return pending(cookie, poll_after_ms, progress?.phase, progress?.deadline_at);
 }
 
 export function fromInventory(
@@ -182,23 +115,10 @@ export function fromInventory(
   offers: readonly Pick<WireOffer, 'offer_id' | 'datacenters'>[],
 ): Inventory {
   if (inventory.answer === 'unknown') return inventory;
-  const { free: counted } = inventory;
-  const free =
-    typeof counted === 'number'
-      ? offers.flatMap(({ offer_id, datacenters }) =>
-          datacenters.map((datacenter) => ({ offer_id, datacenter, units: counted })),
-        )
-      : counted;
-  return {
-    answer: 'counted',
-    free: free.map(({ offer_id, datacenter, units }) => ({ offerId: offer_id, datacenter, units })),
-    ...(inventory.limited_by !== undefined && { limitedBy: inventory.limited_by }),
-    ...(inventory.hosts !== undefined && {
-      hosts: inventory.hosts.map(({ memory_gb: memoryGb, disk_gb: diskGb, ...host }) => ({
-        ...host,
-        ...(memoryGb !== undefined && { memoryGb }),
-        ...(diskGb !== undefined && { diskGb }),
-      })),
-    }),
-  };
+  const { free: units, ...counted } = inventory;
+  if (typeof units !== 'number') return fromWire({ ...counted, free: units });
+  const places = offers.flatMap(({ offer_id: offerId, datacenters }) =>
+    datacenters.map((datacenter) => ({ offerId, datacenter, units })),
+  );
+  return { ...fromWire(counted), free: places };
 }

@@ -3,7 +3,7 @@ import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { NotReached } from '../../ports/errors.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
-import { hasCode, NO_CONNECTION } from '../kit/connection-errors.ts';
+import { hasCode, NO_CONNECTION } from '../kit/http-transport.ts';
 import { IncusRefusal } from './errors.ts';
 import { type Answer, httpTransport, type Tls, type Transport } from './transport.ts';
 

@@ -1,4 +1,4 @@
-import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { MachineFault, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Forward, Instance } from './api.ts';
 import {
   endpointOf,
@@ -12,8 +12,7 @@ import { type Found, findMachine, noteIdentity } from './finder.ts';
 import { type Identified, identifyAll, isTemporary } from './identity.ts';
 import { areMoving, pathOf } from './operations.ts';
 import type { MachineMethod, Platform } from './platform.ts';
-import { fromPlatform, isRunning, isStopped, isUnknown, refOf } from './translate.ts';
-import { faultOf } from './trouble.ts';
+import { fromPlatform, isRoot, isRunning, isStopped, isUnknown, mark, refOf } from './translate.ts';
 
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   const found = await findMachine(platform, ref);
@@ -126,4 +125,42 @@ async function hostsBeside({ api }: Platform, silent: ReadonlySet<string>) {
 
 function hostsOf(answered: readonly string[], silent: ReadonlySet<string>) {
   return { answered: answered.filter((name) => !silent.has(name)), silent: [...silent] };
+}
+
+/** Storage drivers that always report the use of a container's disk, unless it is not there. */
+const MEASURED: ReadonlySet<string> = new Set(['btrfs']);
+
+/** A problem of a listed machine that does not stop it. Its pool is that of the last count of free units. */
+function faultOf({ fleet }: Pick<Platform, 'fleet'>, instance: Instance): { fault?: MachineFault } {
+  const { name, location, type, config, state } = instance;
+  if (isUnknown(instance))
+    return {
+      fault: {
+        finding: `Incus shows ${name} in the state Error`,
+        remedy: `See incus info --show-log ${name} and the log of incusd. The instance keeps its status.`,
+      },
+    };
+  const [device, root] = Object.entries(instance.expanded_devices).find(([, one]) => isRoot(one)) ?? [];
+  const poolName = root?.['pool'] ?? '';
+  const pool = fleet.poolAt(location, poolName);
+  const isMade = config[mark.phase] !== undefined;
+  if (device === undefined || pool === undefined || !isMade) return {};
+  if (pool.problem !== undefined)
+    return {
+      fault: {
+        finding: `its storage pool ${poolName} on ${location} is ${pool.problem}: the machine cannot write`,
+        remedy:
+          'Free space below the pool, then follow docs/runbook.md ("A storage pool is full or read-only").',
+      },
+    };
+  const isLost = type === 'container' && MEASURED.has(pool.driver) && state?.disk && !(device in state.disk);
+  if (!isLost) return {};
+  return {
+    fault: {
+      finding: `its disk in the pool ${poolName} is missing`,
+      remedy: isRunning(instance)
+        ? 'Copy its data from inside the guest while it runs: a stop loses the data. Berth does not stop it.'
+        : `Restore its subvolume containers/${name} in the pool, or delete the instance: Incus does not start it.`,
+    },
+  };
 }

@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Instance, Resources } from './api.ts';
 import { anIncus } from './fake-incus.fixture.ts';
-import { type Fleet, type Host, isJudgeable } from './fleet.ts';
+import { type Fleet, type Host, isJudgeable, type Pool } from './fleet.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
 import { countFree, freeGpus, placesFor, roomOn, toHosts } from './placement.ts';
-import type { Pool } from './pools.ts';
 import { toPlatform } from './translate.ts';
 
 const GIB = 2 ** 30;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { IncusApi } from './api.ts';
-import { readPool } from './pools.ts';
+import { readPool } from './fleet.ts';
 
 const GIB = 2 ** 30;
 const source = '/var/lib/incus/disks/machines.img';

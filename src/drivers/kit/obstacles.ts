@@ -32,7 +32,19 @@ export function diagnoseFreeUnits(inventory: Inventory, remedy: string): Diagnos
         'Make the offer smaller, give a host what it lacks, or remove the region from the offer. Until then every create is refused.',
       );
     const subject = `room for ${offerId} in ${datacenter}`;
-    const finding = `There is room for ${units} more${units > 0 ? '' : `: ${obstacles.join('; ')}`}.`;
+    const why = units > 0 || obstacles.length === 0 ? '' : `: ${obstacles.join('; ')}`;
+    const finding = `There is room for ${units} more${why}.`;
     return units > 0 ? ok(subject, finding) : warning(subject, finding, remedy);
   });
+}
+
+/** Allowed difference between this machine's clock and that of a platform. */
+const CLOCK_TOLERANCE_MS = 5_000;
+
+/** Compares the clocks. `at`: the platform's, which it read between `begunAt` and `endedAt` of this machine. */
+export function diagnoseClock(platform: string, at: number, begunAt: number, endedAt: number): Diagnosis {
+  const offMs = Math.max(begunAt - at - 1_000, at - endedAt, 0);
+  if (offMs <= CLOCK_TOLERANCE_MS) return ok('clock', `It agrees with the clock of ${platform}.`);
+  const finding = `It differs from the clock of ${platform} by ${Math.round(offMs / 1000)} s.`;
+  return broken('clock', finding, 'Run NTP on both.');
 }

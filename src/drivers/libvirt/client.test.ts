@@ -6,8 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { failFastWhileSilent, openHost } from './client.ts';
 import { VirshError } from './errors.ts';
 import { someHostOptions } from './host-options.fixture.ts';
-import { openHostShell } from './hosts/host-shell.ts';
-import { openLogin } from './hosts/ssh-login.ts';
+import { openHostShell, openLogin } from './hosts/host-shell.ts';
 import { useSsh } from './hosts/use-ssh.fixture.ts';
 
 /** A host whose `virsh` is this `sh` script. */

@@ -3,7 +3,7 @@ import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { HostDomain } from './domain-xml.ts';
 import { problemOf, VirshError, type VirshProblem } from './errors.ts';
 import { guarded, guardProblems, type Limits, type Run } from './hosts/guard.ts';
-import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/ssh-login.ts';
+import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/host-shell.ts';
 import type { HostOptions } from './options.ts';
 import { anonymousFile, contentOf, runProgram } from './run-program.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
-import { diagnoseMachines } from './diagnosis/machine-checks.ts';
+import { diagnoseMachines } from './diagnosis/diagnose.ts';
 import { listDomains } from './hosts/domains.ts';
 import { MemoryHost } from './memory-host.fixture.ts';
 import { aMachine, openMemoryPlatform } from './platform.fixture.ts';

@@ -3,7 +3,7 @@ import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { aCatalog } from './catalog.fixture.ts';
-import { diagnoseMachines } from './diagnosis/machine-checks.ts';
+import { diagnoseMachines } from './diagnosis/diagnose.ts';
 import { MemoryHost } from './memory-host.fixture.ts';
 import { aMachine, openMemoryPlatform } from './platform.fixture.ts';
 import { faultOf } from './trouble.ts';

@@ -4,13 +4,14 @@ import type {
   OwnerRef,
   PlatformDriver,
   Step,
+  WriterMarks,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { createMachine } from './create.ts';
-import { destroyMachine } from './destroy.ts';
-import { disownMachine } from './disown.ts';
-import { unknownOf } from './errors.ts';
-import { openFleet } from './fleet.ts';
+import { destroyMachine, disownMachine } from './destroy.ts';
+import { isHostFailure, unknownOf, VirshError } from './errors.ts';
+import { inTime, type Member, openFleet } from './fleet.ts';
+import { runHostScript } from './hosts/host-facts.ts';
 import { getMachine, listMachines } from './machines.ts';
 import type { LibvirtConfig } from './options.ts';
 import { placeOnHosts, readInventory } from './placement.ts';
@@ -19,7 +20,6 @@ import { filesOf, readEnd } from './pool.ts';
 import { restartMachine, startMachine, stopMachine } from './power.ts';
 import { VolumeReader } from './volume-reader.ts';
 import { volumesOf } from './volumes.ts';
-import { writerOf } from './writer.ts';
 
 const CONSOLE_BYTES = 16 * 1024;
 /** The limit that the NoCloud disk is designed for; cloud-init itself accepts more. */
@@ -82,4 +82,26 @@ export function driverOf(given: Omit<Platform, 'volumes'>): PlatformDriver {
       await Promise.all(fleet.hosts.map((host) => host.close()));
     },
   };
+}
+
+/** The mark of the writer is a file in the state folder of each host. */
+function writerOf({ fleet: { hosts }, clock }: Pick<Platform, 'fleet' | 'clock'>): WriterMarks {
+  const onHost = async (host: Member, args: readonly string[]): Promise<string> => {
+    const place = { stateDir: host.options.state_dir };
+    const asked = runHostScript(host.shell, place, ['writer', ...args]);
+    const { status, lines, stderr } = await inTime(clock, hosts, host, asked);
+    if (status === 0) return lines.find(([word]) => word === 'writer')?.[1] ?? '';
+    throw new VirshError('other', `${host.name}: ${stderr.trim().slice(0, 300)}`);
+  };
+  /** Host failures count only if no host answers. */
+  const onAll = async (...args: string[]): Promise<string[]> => {
+    const answers = await Promise.allSettled(hosts.map((host) => onHost(host, args)));
+    const texts = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const problems = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+    const isHostDown = (one: unknown): boolean => one instanceof VirshError && isHostFailure(one);
+    const decisive = problems.find((one) => texts.length === 0 || !isHostDown(one));
+    if (decisive !== undefined) throw decisive;
+    return texts;
+  };
+  return { read: onAll, write: async (key, text) => void (await onAll(key, text)) };
 }

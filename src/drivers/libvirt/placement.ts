@@ -6,8 +6,15 @@ import { inTime, type Member } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { countUnits, type HostAnswer } from './hosts/inventory.ts';
-import { placeMachine } from './hosts/place.ts';
-import { countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './hosts/room.ts';
+import {
+  countedOn,
+  type HostView,
+  placeMachine,
+  roomOf,
+  unitsOn,
+  type Wanted,
+  withCordons,
+} from './hosts/room.ts';
 import { imageOf, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
 import type { Platform } from './platform.ts';
 import { VOLUME_FILE } from './volume-reader.ts';

@@ -8,8 +8,7 @@ import { type FoundMachine, rankOf, readMachine, rereadMachine } from './fleet.t
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import { readHostView } from './hosts/host-view.ts';
-import { chooseGpus } from './hosts/place.ts';
-import { settleClaim } from './hosts/settle-claim.ts';
+import { chooseGpus, settleClaim } from './hosts/room.ts';
 import type { ChangingPlatform, MachineMethod, Platform } from './platform.ts';
 import { isDiskLost } from './pool.ts';
 import { toObserved } from './translate.ts';

@@ -3,8 +3,14 @@ import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { NotReached } from '../../ports/errors.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
-import { hasCode, NO_CONNECTION } from '../kit/connection-errors.ts';
-import { type Answer, httpTransport, type Sent, type Transport } from '../kit/http-transport.ts';
+import {
+  type Answer,
+  hasCode,
+  httpTransport,
+  NO_CONNECTION,
+  type Sent,
+  type Transport,
+} from '../kit/http-transport.ts';
 import type { Cloud } from './clouds.ts';
 import { CloudRefusal } from './errors.ts';
 import { type Service, type Session, services, toSession } from './session.ts';

@@ -1,6 +1,7 @@
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { Inventory } from '../../orchestrator/model/inventory.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
+import { diagnoseClock, diagnoseFreeUnits } from '../kit/obstacles.ts';
 import { CloudApi, type Flavor } from './api.ts';
 import { CloudClient, type Connection, type Json } from './client.ts';
 import type { OpenStackConfig, OpenStackOffer } from './options.ts';
@@ -8,9 +9,6 @@ import { findFlavor, readInventory } from './placement.ts';
 import { offerOf, type Platform } from './platform.ts';
 import { isWithin, services } from './session.ts';
 import { imageOf } from './translate.ts';
-
-/** Allowed difference between this machine's clock and Nova's. */
-const CLOCK_TOLERANCE_MS = 5_000;
 
 /** Checks each prerequisite in turn. Changes nothing. */
 export async function* diagnose(
@@ -114,18 +112,8 @@ async function* versionOf(
   });
   const isOptional = service === 'placement' && found.verdict !== 'ok';
   yield isOptional ? warning(subject, found.finding, 'Without it only quotas limit sales.') : found;
-  if (service === 'compute' && date !== undefined) yield clockOf(Date.parse(date), begunAt, now());
-}
-
-function clockOf(at: number, begunAt: number, endedAt: number): Diagnosis {
-  const offMs = Math.max(begunAt - at - 1_000, at - endedAt, 0);
-  return offMs <= CLOCK_TOLERANCE_MS
-    ? ok('clock', 'It agrees with the clock of Nova.')
-    : broken(
-        'clock',
-        `It differs from the clock of Nova by ${Math.round(offMs / 1000)} s.`,
-        'Run NTP on both.',
-      );
+  if (service === 'compute' && date !== undefined)
+    yield diagnoseClock('Nova', Date.parse(date), begunAt, now());
 }
 
 function named({ api }: Platform, kind: 'network' | 'security-group', name: string): Promise<Diagnosis> {
@@ -187,7 +175,6 @@ function zoneNamed({ api }: Platform, name: string): Promise<Diagnosis> {
 }
 
 async function* room(platform: Platform): AsyncGenerator<Diagnosis> {
-  const remedy = 'See `openstack quota show` and `openstack allocation candidate list`.';
   let inventory: Inventory | undefined;
   const counted = await examine('room', 'See `openstack limits show --absolute`.', async () => {
     inventory = await readInventory(platform);
@@ -201,10 +188,9 @@ async function* room(platform: Platform): AsyncGenerator<Diagnosis> {
       : 'It is counted by quota and Placement.';
   });
   yield counted;
-  if (inventory?.answer !== 'counted') return;
-  for (const { offerId, datacenter, units } of inventory.free) {
-    const subject = `room for ${offerId} in ${datacenter}`;
-    const finding = `There is room for ${units} more.`;
-    yield units > 0 ? ok(subject, finding) : warning(subject, finding, remedy);
-  }
+  if (inventory !== undefined)
+    yield* diagnoseFreeUnits(
+      inventory,
+      'See `openstack quota show` and `openstack allocation candidate list`.',
+    );
 }

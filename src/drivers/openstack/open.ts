@@ -1,11 +1,18 @@
-import type { Call, DriverManifest, PlatformDriver, Step } from '../../orchestrator/model/platform-driver.ts';
+import type {
+  Call,
+  DriverManifest,
+  PlatformDriver,
+  Step,
+  WriterMarks,
+} from '../../orchestrator/model/platform-driver.ts';
+import { NoRoomForMark } from '../../ports/errors.ts';
 import { orFailure, orUnknown } from '../kit/answers.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { CloudApi } from './api.ts';
-import { CloudClient, type Connection } from './client.ts';
+import { CloudClient, type Connection, KEEPS_DATA } from './client.ts';
 import { createMachine, ON_ITS_WAY_MS } from './create.ts';
 import { destroyMachine, disownMachine } from './destroy.ts';
-import { toFailure } from './errors.ts';
+import { CloudRefusal, classify, toFailure } from './errors.ts';
 import { getMachine, listMachines, readConsole } from './machines.ts';
 import type { OpenStackConfig } from './options.ts';
 import { placeMachine, readInventory } from './placement.ts';
@@ -20,7 +27,6 @@ import {
   listVolumes,
   resizeVolume,
 } from './volumes.ts';
-import { writerOf } from './writer.ts';
 
 /** Nova accepts 48 KiB of user data, which holds the provider's part too. */
 const MAX_CLOUD_INIT_BYTES = 32 * 1024;
@@ -83,3 +89,30 @@ export const manifest: DriverManifest = {
   marksWriter: true,
   cloudInitBytes: MAX_CLOUD_INIT_BYTES,
 };
+
+/** The mark of the writer is the description of a security group that no port uses: every member may make one. */
+function writerOf(api: CloudApi): WriterMarks {
+  const nameOf = (key: string): string => `berth-writer-${key}`;
+  const groups = (key: string) => api.allNamed('security-groups', nameOf(key));
+  const pathOf = ({ id }: { id: string }): string => `/security-groups/${id}`;
+  return {
+    // Two first writers at once make two.
+    async read(key) {
+      const texts = (await groups(key)).map(({ description = '' }) => description);
+      return texts.length === 0 ? [''] : texts;
+    },
+    async write(key, text) {
+      const found = await groups(key);
+      const description = { description: text };
+      for (const group of found)
+        if (text === '') await api.remove('network', pathOf(group), KEEPS_DATA);
+        else await api.update('network', pathOf(group), 'security_group', description);
+      if (found.length > 0 || text === '') return;
+      const group = { name: nameOf(key), ...description };
+      await api.make('network', '/security-groups', 'security_group', group).catch((error) => {
+        const isQuota = error instanceof CloudRefusal && classify(error.message, error.status) === 'quota';
+        throw isQuota ? new NoRoomForMark(error.message) : error;
+      });
+    },
+  };
+}

@@ -1,13 +1,10 @@
-import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { counted } from '../../contract/counted.ts';
 import { readSecret } from '../../keys/api-key.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
-import type { Diagnosis } from '../../ports/diagnosis.ts';
-import { Fatal, InUse } from '../../ports/errors.ts';
+import { broken, type Diagnosis, ok } from '../../ports/diagnosis.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import {
   type SimulatedCapacity,
@@ -16,13 +13,7 @@ import {
   simulatorConfigSchema,
 } from './options.ts';
 import type { Simulator } from './platform/simulator.ts';
-import {
-  assertStateFile,
-  assertStateFree,
-  NO_DATABASE,
-  NotAState,
-  StateInUse,
-} from './platform/state-file.ts';
+import { assertStateFile, assertStateFree, unusableState } from './platform/state-file.ts';
 
 /**
  * A platform built into Berth: inside the orchestrator's process, or as a `berth simulator` at `address`, which
@@ -64,20 +55,10 @@ export const simulator: DriverDefinition<SimulatorConfig> = {
 
 async function* diagnoseHere(stateFile: string): AsyncGenerator<Diagnosis> {
   const isThere = existsSync(stateFile);
-  yield {
-    subject: `state ${stateFile}`,
-    verdict: 'ok',
-    finding: isThere ? 'it exists, and no other process uses it' : 'the first start creates it',
-  };
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  server.close();
-  yield {
-    subject: 'addresses for its machines',
-    verdict: 'ok',
-    finding: 'Berth can listen on ports of 127.0.0.1',
-  };
+  yield ok(
+    `state ${stateFile}`,
+    isThere ? 'it exists, and no other process uses it' : 'the first start creates it',
+  );
 }
 
 async function* diagnoseThere(address: string, { env, clock }: DriverSetting): AsyncGenerator<Diagnosis> {
@@ -87,18 +68,13 @@ async function* diagnoseThere(address: string, { env, clock }: DriverSetting): A
     const listing = await driver.list();
     const subject = `simulator at ${address}`;
     if (listing.answer === 'listed')
-      yield {
-        subject,
-        verdict: 'ok',
-        finding: `it answers, and has ${counted(listing.items.length, 'machine')}`,
-      };
+      yield ok(subject, `it answers, and has ${counted(listing.items.length, 'machine')}`);
     else
-      yield {
+      yield broken(
         subject,
-        verdict: 'broken',
-        finding: listing.reason,
-        remedy: 'Start `berth simulator` there, with the same BERTH_SIMULATOR_TOKEN as here.',
-      };
+        listing.reason,
+        'Start `berth simulator` there, with the same BERTH_SIMULATOR_TOKEN as here.',
+      );
   } finally {
     await driver.close();
   }
@@ -149,27 +125,6 @@ export function checkState(stateFile: string): void {
 function stateFileOf({ databaseFile, platform }: Pick<DriverSetting, 'databaseFile' | 'platform'>): string {
   const simulator = platform === DEFAULT_PLATFORM ? 'simulator' : `simulator-${platform}`;
   return databaseFile === undefined ? resolve('.berth', `${simulator}.db`) : `${databaseFile}.${simulator}`;
-}
-
-function unusableState(stateFile: string, error: unknown): Fatal {
-  if (error instanceof NotAState)
-    return new Fatal(
-      `${stateFile} is not a state file of the simulator (${error.message}): give --state another file, such as the name of the database with the suffix .simulator.`,
-      { cause: error },
-    );
-  if (error instanceof StateInUse)
-    return new InUse(
-      `Another process runs the simulator of ${stateFile}: to share its machines, run one \`berth simulator --state ${stateFile}\` and set platform.address in every berth.yaml.`,
-      { cause: error },
-    );
-  const { code = '', message } = error as NodeJS.ErrnoException;
-  const isDamaged = message === NO_DATABASE || /^SQLITE_(CORRUPT|NOTADB)/.test(code);
-  const remedy = isDamaged
-    ? 'restore it from a backup together with the database, or delete both to start empty.'
-    : 'check that its disk has free space, and that this user can read and write the file and its folder.';
-  return new Fatal(`The simulator cannot use its state ${stateFile} (${message}): ${remedy}`, {
-    cause: error,
-  });
 }
 
 function capacityOf({ offers, regions }: Catalog): SimulatedCapacity[] {

@@ -67,8 +67,6 @@ export interface SimulatorOptions {
   stateFile: string;
   /** The capacity. It is read at each use. */
   readonly capacity: readonly SimulatedCapacity[];
-  /** Listen address of the machines' SSH servers, and their public address. Default `127.0.0.1`. */
-  host?: string;
   /** What differs from {@link defaultBehavior}. */
   platform?: Partial<SimulatorBehavior>;
 }

@@ -203,5 +203,3 @@ export type Capabilities = Info['capabilities'];
 export type WireMachineSpec = z.infer<typeof machineSpec>;
 export type WireVolumeSpec = z.infer<typeof volumeSpec>;
 export type WireOffer = z.infer<typeof soldOffer>;
-export type WireMachine = z.infer<typeof machine>;
-export type WireVolume = z.infer<typeof volume>;

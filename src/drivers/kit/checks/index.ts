@@ -1,6 +1,5 @@
-import { attemptChecks } from './attempts.ts';
+import { attemptChecks, disownChecks } from './attempts.ts';
 import type { DriverCheck } from './check.ts';
-import { disownChecks } from './disown.ts';
 import { guestChecks } from './guests.ts';
 import { limitChecks } from './limits.ts';
 import { capacityChecks, machineChecks } from './machines.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { markGpu } from '../gpus/sanitize.ts';
+import { markGpu } from '../gpus/machine-gpus.ts';
 import { geForce, openHostWith, type SysfsTree } from '../gpus/sysfs.fixture.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import { answering, facts, findingsOf, notOk, type Problem } from './checked-host.fixture.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { collectLog } from '../../../../test/support/doubles/log.ts';
 import { type Gpu, type GpuTypes, listGpus } from './gpus.ts';
+import { damageOf, markGpu, planReset, sanitizeGpu, sweepGpus } from './machine-gpus.ts';
 import { type PciFunction, scanGpus } from './pci-functions.ts';
-import { damageOf, markGpu, planReset, sanitizeGpu, sweepGpus } from './sanitize.ts';
 import { geForce, hopper, openHostWith, type SysfsTree, sysfsFile, withoutAcs } from './sysfs.fixture.ts';
 
 const types: GpuTypes = { RTX_4090: ['10de:2684'], H100: ['10de:2330', '10de:2331'] };

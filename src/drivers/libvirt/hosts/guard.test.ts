@@ -18,8 +18,7 @@ import { Change } from '../change.ts';
 import { openHost } from '../client.ts';
 import { someHostOptions } from '../host-options.fixture.ts';
 import { readHostFacts } from './host-facts.ts';
-import { openHostShell } from './host-shell.ts';
-import { openLogin } from './ssh-login.ts';
+import { openHostShell, openLogin } from './host-shell.ts';
 import { useSsh } from './use-ssh.fixture.ts';
 
 const clock = { now: () => 1_000, setTimer: () => ({ cancel: () => {} }) };

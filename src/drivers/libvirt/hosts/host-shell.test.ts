@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { runHostScript } from './host-facts.ts';
-import { type HostShell, openHostShell } from './host-shell.ts';
-import { openLogin } from './ssh-login.ts';
+import { type HostShell, openHostShell, openLogin } from './host-shell.ts';
 import { useSsh } from './use-ssh.fixture.ts';
 
 const awkward = ["it's", '$(id)', 'a b', '', '`x`', '"', '; exit 9', '*'];

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chooseGpus, type Placed, placeMachine } from './place.ts';
 import { aClaim, aGpu, aHost, aWish } from './room.fixture.ts';
-import { type HostView, obstacleOf, roomOf, unitsOn } from './room.ts';
+import { chooseGpus, type HostView, obstacleOf, type Placed, placeMachine, roomOf, unitsOn } from './room.ts';
 
 const hostOf = (placed: Placed): string | undefined =>
   'hosts' in placed ? placed.hosts[0]?.name : undefined;

@@ -65,7 +65,7 @@ export function roomOf({ sellable, otherDiskGb, claims }: HostView): Size {
 }
 
 /** GPUs of the type that are free for a new machine. */
-export function freeGpus({ gpus }: HostView, type: string | undefined): Gpu[] {
+function freeGpus({ gpus }: HostView, type: string | undefined): Gpu[] {
   return gpus.filter((gpu) => gpu.type === type && gpu.state === 'free');
 }
 
@@ -134,4 +134,110 @@ export function unitsOn(host: HostView, wanted: Wanted): number {
     host.addresses ?? Number.POSITIVE_INFINITY,
     ...fits.flatMap(([has, each]) => (each > 0 ? Math.floor(has / each) : [])),
   );
+}
+
+/**
+ * `spread`: the emptiest host first, to limit the damage of a lost host. `pack`: the fullest, to keep room for large
+ * machines.
+ */
+type PlacementPolicy = 'spread' | 'pack';
+
+/** The hosts for a machine, best first; or why each host is refused. */
+export type Placed =
+  | { hosts: readonly HostView[] }
+  | { refused: readonly { host: string; reason: string }[] };
+
+/** Orders the hosts that have room. Deterministic. */
+export function placeMachine(wanted: Wanted, hosts: readonly HostView[], policy: PlacementPolicy): Placed {
+  const judged = hosts.map((host) => ({ host, reason: obstacleOf(host, wanted) }));
+  const fitting = judged.flatMap(({ host, reason }) => (reason === undefined ? [host] : []));
+  if (fitting.length === 0)
+    return { refused: judged.map(({ host, reason = '' }) => ({ host: host.name, reason })) };
+  return { hosts: fitting.toSorted((a, b) => compareHosts(a, b, wanted, policy)) };
+}
+
+/**
+ * A machine without GPUs prefers hosts with few free GPUs, so that it takes no room from GPU machines. Then the
+ * host's fullness decides, then its name.
+ */
+function compareHosts(a: HostView, b: HostView, wanted: Wanted, policy: PlacementPolicy): number {
+  const sparesGpus = wanted.gpuCount === 0 ? countFree(a) - countFree(b) : 0;
+  const fuller = fullnessWith(a, wanted) - fullnessWith(b, wanted);
+  return sparesGpus || (policy === 'spread' ? fuller : -fuller) || (a.name < b.name ? -1 : 1);
+}
+
+const countFree = ({ gpus }: HostView): number => gpus.filter(({ state }) => state === 'free').length;
+
+/** The used share of the host's scarcest resource, with the machine. */
+function fullnessWith(host: HostView, wanted: Wanted): number {
+  const room = roomOf(host);
+  const parts = (['vcpus', 'memoryMb', 'diskGb'] as const).map((key) =>
+    host.sellable[key] > 0 ? 1 - (room[key] - wanted[key]) / host.sellable[key] : 1,
+  );
+  const ofType = host.gpus.filter(({ type }) => type === wanted.gpuType).length;
+  const free = freeGpus(host, wanted.gpuType).length - wanted.gpuCount;
+  return Math.max(...parts, wanted.gpuCount > 0 && ofType > 0 ? 1 - free / ofType : 0);
+}
+
+/** Chooses GPUs of one NUMA node if one has enough: the node with the smallest sufficient number. */
+export function chooseGpus(
+  host: HostView,
+  { gpuCount, gpuType }: Pick<Wanted, 'gpuCount' | 'gpuType'>,
+): PciAddress[] {
+  const free = freeGpus(host, gpuType).toSorted((a, b) => (a.address < b.address ? -1 : 1));
+  const nodes = [...Map.groupBy(free, ({ functions }) => functions[0]?.numaNode).values()]
+    .filter((gpus) => gpus.length >= gpuCount)
+    .toSorted((a, b) => a.length - b.length);
+  return (nodes[0] ?? free).slice(0, gpuCount).map(({ address }) => address);
+}
+
+/**
+ * The verdict on a newly defined claim.
+ *
+ * - `held`: it fits beside every other claim.
+ * - `wait`: it does not fit yet, but claims defined at the same time will back out; retry soon.
+ * - `lost`: back out. `gpu`: another claim has this GPU; others may still be free.
+ */
+type ClaimVerdict =
+  | { verdict: 'held' }
+  | { verdict: 'wait' }
+  | { verdict: 'lost'; reason: string; gpu?: PciAddress };
+
+/**
+ * Several processes may create on one host, and only the host knows all of them. Each defines its domain with an
+ * `open` claim and then reads the host's domains. It holds the claim only if everything fits, open claims included.
+ * Of two claims that do not fit together, the second define sees the first, so both are never held. This needs no
+ * clock or lock, only that libvirt serialises defines.
+ *
+ * If open claims do not fit together, all processes order them by ref. A claim that does not fit behind those before
+ * it backs out; one that fits waits for the others to do so. So one of them always gets the room.
+ */
+export function settleClaim(host: HostView, ref: OwnerRef): ClaimVerdict {
+  const { claims } = host;
+  const own = claims.find((claim) => claim.ref === ref);
+  if (own === undefined) return { verdict: 'lost', reason: 'its domain is gone' };
+  if (obstacleAmong(host, claims, own) === undefined) return { verdict: 'held' };
+  const admitted = claims.filter(({ state }) => state !== 'open');
+  const open = claims.filter(({ state }) => state === 'open');
+  for (const claim of open.toSorted((a, b) => ((a.ref ?? '') < (b.ref ?? '') ? -1 : 1))) {
+    const obstacle = obstacleAmong(host, [...admitted, claim], claim);
+    if (obstacle === undefined) admitted.push(claim);
+    else if (claim === own) return { verdict: 'lost', ...obstacle };
+  }
+  return { verdict: 'wait' };
+}
+
+/** Why these claims do not fit together. Undefined if they do. */
+function obstacleAmong(
+  host: HostView,
+  claims: readonly Claim[],
+  own: Claim,
+): { reason: string; gpu?: PciAddress } | undefined {
+  const room = roomOf({ ...host, claims });
+  if (room.vcpus < 0) return { reason: `the host is short of ${-room.vcpus} vCPUs` };
+  if (room.memoryMb < 0) return { reason: `the host is short of ${-room.memoryMb} MiB of memory` };
+  if (room.diskGb < 0) return { reason: `the host is short of ${Math.ceil(-room.diskGb)} GB of disk` };
+  const others = new Set(claims.filter((claim) => claim !== own).flatMap(({ pciFunctions }) => pciFunctions));
+  const gpu = own.pciFunctions.find((address) => others.has(address));
+  return gpu === undefined ? undefined : { reason: `another domain has ${gpu} as well`, gpu };
 }

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aClaim, aHost } from './room.fixture.ts';
-import type { Claim } from './room.ts';
-import { settleClaim } from './settle-claim.ts';
+import { type Claim, settleClaim } from './room.ts';
 
 const open = (ref: string, overrides: Partial<Claim> = {}): Claim =>
   aClaim({ ref, state: 'open', vcpus: 10, ...overrides });

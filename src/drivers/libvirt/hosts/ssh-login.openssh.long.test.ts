@@ -8,8 +8,7 @@ import { startOpenSshServer } from '../../../ssh/openssh-server.fixture.ts';
 import { Change } from '../change.ts';
 import { openHost as libvirtOf } from '../client.ts';
 import { someHostOptions } from '../host-options.fixture.ts';
-import { openHostShell } from './host-shell.ts';
-import { type Login, openLogin } from './ssh-login.ts';
+import { type Login, openHostShell, openLogin } from './host-shell.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {

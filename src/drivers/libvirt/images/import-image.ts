@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
@@ -7,12 +10,10 @@ import { type Host, openHost } from '../client.ts';
 import type { HostDomain } from '../domain-xml.ts';
 import { onProblem, VirshError } from '../errors.ts';
 import { listDomains } from '../hosts/domains.ts';
-import { type Login, openLogin } from '../hosts/ssh-login.ts';
-import type { LibvirtConfig } from '../options.ts';
+import { type Login, openLogin } from '../hosts/host-shell.ts';
+import { type HostOptions, type Image, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import { overlayArguments } from '../pool.ts';
 import { descend, parseXml, textOf } from '../xml.ts';
-import { type ImageSource, withImageFile } from './image-file.ts';
-import { targetsOf, volumesFor } from './targets.ts';
 
 const GIB = 1024 ** 3;
 /** Upload time limit: this, plus about one second per MiB. */
@@ -160,4 +161,122 @@ async function findUser(host: Host, path: string): Promise<string | undefined> {
   const overlay = volumes.find((volume) => volume?.backingFile === path);
   const hasIt = (domain: HostDomain): boolean => domain.disks.some((disk) => disk.path === path);
   return overlay?.name ?? (await listDomains(host)).find(hasIt)?.name;
+}
+
+interface Target {
+  image: Image;
+  /** The group of hosts that may have the offer's machines. Undefined for every host. */
+  group?: string;
+}
+
+/**
+ * Finds the volumes for a file by its digest: those configured with this digest, or else the only one without a
+ * digest.
+ *
+ * @throws {Fatal} if there is none, or several without a digest
+ */
+function targetsOf(
+  { images }: Pick<LibvirtConfig, 'images'>,
+  { offers }: Catalog,
+  name: string,
+  sha256: string,
+): Target[] {
+  const named: Target[] = images[name] === undefined ? [] : [{ image: images[name] }];
+  for (const { machine } of offers.values()) {
+    const offer = libvirtOfferSchema.parse(machine);
+    const image = offer.images[name];
+    if (image !== undefined) named.push({ image, group: offer.host_group });
+  }
+  if (named.length === 0)
+    throw new Fatal(
+      `There is no image ${name}: add it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
+    );
+  const asking = named.filter(({ image }) => image.sha256 === sha256);
+  if (asking.length > 0) return asking;
+  const digests = new Map(
+    named.flatMap(({ image: { volume, sha256: digest } }) =>
+      digest === undefined ? [] : [[volume, digest]],
+    ),
+  );
+  const open = named.filter(({ image }) => !digests.has(image.volume));
+  const [first, second] = new Set(open.map(({ image }) => image.volume));
+  if (first === undefined)
+    throw new Fatal(
+      `The file is not the image ${name}: its SHA-256 is ${sha256}, but the configured one is ${[...digests.values()].join(' or ')}. Nothing was uploaded.`,
+    );
+  if (second !== undefined)
+    throw new Fatal(
+      `The image ${name} may be ${first} or ${second}: add sha256: ${sha256} to the right one in the configuration.`,
+    );
+  return open;
+}
+
+function volumesFor({ group }: HostOptions, targets: readonly Target[]): string[] {
+  const own = targets.filter((target) => target.group === undefined || target.group === group);
+  return [...new Set(own.map(({ image }) => image.volume))];
+}
+
+interface ImageSource {
+  /** Open for reading. */
+  fd: number;
+  bytes: number;
+  /** Size of the disk in it. */
+  diskBytes: number;
+  sha256: string;
+}
+
+/**
+ * Runs `use` with the file, which stays open, so that the upload has the verified content.
+ *
+ * @throws {Fatal} if it is not an image
+ */
+async function* withImageFile<T>(
+  path: string,
+  use: (source: ImageSource) => AsyncIterable<T>,
+): AsyncIterable<T> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: Error) => {
+    throw new Fatal(`The file ${path} cannot be read: ${error.message}.`);
+  });
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) throw new Fatal(`${path} is not a file.`);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+    const header = readQcow2Header(buffer.subarray(0, bytesRead));
+    if (header.refused !== undefined) throw new Fatal(`${path} cannot be a base image: ${header.refused}.`);
+    const hash = createHash('sha256');
+    for await (const part of file.createReadStream({ autoClose: false, start: 0 })) hash.update(part);
+    const { diskBytes } = header;
+    yield* use({ fd: file.fd, bytes: stat.size, diskBytes, sha256: hash.digest('hex') });
+  } finally {
+    await file.close();
+  }
+}
+
+const MAGIC = 0x5146_49fb;
+/** Header of version 3, with its feature fields. */
+const HEADER_BYTES = 104;
+/** Incompatible features that are allowed: the compression type and extended L2 entries. */
+const HARMLESS_FEATURES = 0b1_1000n;
+
+/**
+ * Reads the disk size from a qcow2 header, or says why it cannot be a base image. QEMU would open a backing file or
+ * external data file named in the image: another tenant's disk, or a file of the host.
+ */
+function readQcow2Header(header: Buffer): { diskBytes: number; refused?: never } | { refused: string } {
+  if (header.length < HEADER_BYTES || header.readUInt32BE(0) !== MAGIC)
+    return { refused: 'it is not a qcow2 file; `qemu-img convert -O qcow2` converts other formats' };
+  const version = header.readUInt32BE(4);
+  if (version !== 2 && version !== 3) return { refused: `its qcow2 version ${version} is not supported` };
+  if (header.readBigUInt64BE(8) !== 0n)
+    return { refused: 'it has a backing file; `qemu-img convert -O qcow2` merges both into one file' };
+  if (header.readUInt32BE(32) !== 0) return { refused: 'it is encrypted' };
+  const features = version === 2 ? 0n : header.readBigUInt64BE(72);
+  if ((features & 0b100n) !== 0n) return { refused: 'its data is in an external file' };
+  if ((features & ~HARMLESS_FEATURES) !== 0n)
+    return {
+      refused:
+        'it was not closed properly, is damaged, or needs a newer Berth; `qemu-img check -r all` may repair it',
+    };
+  const diskBytes = Number(header.readBigUInt64BE(24));
+  return diskBytes === 0 ? { refused: 'its disk is empty' } : { diskBytes };
 }

@@ -2,6 +2,8 @@ import type { MachineSpec } from '../../../orchestrator/model/platform-driver.ts
 import type { Clock } from '../../../ports/clock.ts';
 
 export const GUEST_USER = 'ubuntu';
+/** The address of every machine: its SSH server listens there. */
+export const GUEST_ADDRESS = '127.0.0.1';
 
 export interface GuestFacts {
   spec: MachineSpec;

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import ssh2, { type AuthContext, type Connection } from 'ssh2';
-import { GUEST_USER, type Guest } from './guest.ts';
+import { GUEST_ADDRESS, GUEST_USER, type Guest } from './guest.ts';
 import { serveGuestSession } from './session.ts';
 
 /** Time for a silent client before it is disconnected, as with sshd's LoginGraceTime. */
@@ -11,7 +11,6 @@ const MAX_SESSIONS_PER_CONNECTION = 10;
 const MAX_AUTH_ATTEMPTS = 64;
 
 export interface SshServerOptions {
-  host: string;
   /** The port to listen on. If it is null or in use, the system chooses one. */
   port: number | null;
   /** PEM, OpenSSH format. */
@@ -27,7 +26,7 @@ export interface SshServer {
 
 /** Starts a machine's SSH server. It listens when the promise resolves. */
 export async function openSshServer(options: SshServerOptions, guest: Guest): Promise<SshServer> {
-  const { host, port, hostKey, authorizedKeys } = options;
+  const { port, hostKey, authorizedKeys } = options;
   const sockets = new Set<Socket>();
   const listener = createServer({ noDelay: true }, (socket) => {
     if (sockets.size >= MAX_CONNECTIONS) {
@@ -44,7 +43,7 @@ export async function openSshServer(options: SshServerOptions, guest: Guest): Pr
     });
     ssh.injectSocket(socket);
   });
-  await listen(listener, host, port);
+  await listen(listener, port);
   return {
     port: (listener.address() as AddressInfo).port,
     async close() {
@@ -100,19 +99,19 @@ function isAuthorized(context: AuthContext, authorizedKeys: readonly string[]): 
   return !(parsed instanceof Error) && parsed.verify(blob as Buffer, signature, hashAlgo) === true;
 }
 
-async function listen(listener: Server, host: string, port: number | null): Promise<void> {
+async function listen(listener: Server, port: number | null): Promise<void> {
   try {
-    await tryListen(listener, host, port ?? 0);
+    await tryListen(listener, port ?? 0);
   } catch (error) {
     if (port === null || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    await tryListen(listener, host, 0);
+    await tryListen(listener, 0);
   }
 }
 
-function tryListen(listener: Server, host: string, port: number): Promise<void> {
+function tryListen(listener: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     listener.once('error', reject);
-    listener.listen({ host, port, exclusive: true }, () => {
+    listener.listen({ host: GUEST_ADDRESS, port, exclusive: true }, () => {
       listener.off('error', reject);
       resolve();
     });

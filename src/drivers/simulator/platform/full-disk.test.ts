@@ -2,9 +2,8 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { until } from '../../../../test/support/time/until.ts';
 import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { machineSpec, observe } from '../simulator.fixture.ts';
-import type { SimulatedMachine } from './records.ts';
 import { createSimulator } from './simulator.ts';
-import { SimulatorState } from './state.ts';
+import { type SimulatedMachine, SimulatorState } from './state.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

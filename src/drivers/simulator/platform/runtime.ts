@@ -7,17 +7,14 @@ import type { Guest, GuestFacts } from '../guest/guest.ts';
 import { GuestShell } from '../guest/shell.ts';
 import { openSshServer, type SshServer } from '../guest/ssh-server.ts';
 import type { Draws, SimulatorBehavior } from '../options.ts';
-import { GuestFiles } from './disk-files.ts';
-import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
-import { rootDisk, type SimulatedMachine } from './records.ts';
-import type { SimulatorState } from './state.ts';
+import { GuestFiles, logFirstBoot, writeFirstFiles } from './disk-files.ts';
+import { rootDisk, type SimulatedMachine, type SimulatorState } from './state.ts';
 
 interface Parts {
   state: SimulatorState;
   clock: Clock;
   draws: Draws;
   config: Pick<SimulatorBehavior, 'bootMs' | 'stopMs' | 'startMs'>;
-  host: string;
   platform: Platform<SimulatedMachine>;
 }
 
@@ -159,7 +156,7 @@ export class Runtime {
   async #bringUp(record: SimulatedMachine): Promise<void> {
     const { spec, bootedAt, sshPort: port, sshHostKey } = record;
     const { ref, sshKeys: authorizedKeys } = spec;
-    const { clock, host, draws, config, state } = this.#parts;
+    const { clock, draws, config, state } = this.#parts;
     const guest = this.#guestOf(ref);
     state.forgetMemory(rootDisk(ref));
     if (record.cloudInitUntil === null) {
@@ -168,7 +165,7 @@ export class Runtime {
       this.#update(ref, { cloudInitUntil: (bootedAt ?? clock.now()) + settlingMs });
     }
     // The address is assigned even if no server will ever listen there.
-    const opened = await openSshServer({ host, port, hostKey: sshHostKey.privateKey, authorizedKeys }, guest);
+    const opened = await openSshServer({ port, hostKey: sshHostKey.privateKey, authorizedKeys }, guest);
     if (opened.port !== port) this.#update(ref, { sshPort: opened.port });
     if (!record.sshListens) await opened.close();
     const running: RunningGuest = {

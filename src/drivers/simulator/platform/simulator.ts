@@ -1,14 +1,12 @@
-import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { createPlatform, driverOf, type Platform } from '../../../platform-model/platform.ts';
+import type { Call, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
+import { type Answer, createPlatform, driverOf, type Platform } from '../../../platform-model/platform.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
+import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { Draws, defaultBehavior, type SimulatedCapacity, type SimulatorOptions } from '../options.ts';
-import { Claims } from './claims.ts';
-import type { SimulatedMachine } from './records.ts';
 import { rulesOf } from './rules.ts';
 import { Runtime } from './runtime.ts';
-import { SimulatorState } from './state.ts';
-import type { UnitEvent } from './unit-history.ts';
+import { type SimulatedMachine, SimulatorState, type UnitEvent } from './state.ts';
 
 export interface SimulatorTruth {
   capacity: readonly SimulatedCapacity[];
@@ -35,20 +33,19 @@ export interface Simulator extends PlatformDriver {
  * state is stored separately and survives the orchestrator's process. It is the default platform of `berth serve`.
  * Machines that ran before a crash answer again when the promise resolves.
  *
- * @throws {StateInUse} if another process runs the machines of `options.stateFile`
+ * @throws {InUse} if another process runs the machines of `options.stateFile`
  */
 export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<Simulator> {
   const config = { ...defaultBehavior, ...options.platform };
-  const { host = '127.0.0.1' } = options;
   const state = new SimulatorState(options.stateFile, clock);
   const draws = new Draws(config.seed);
-  const rules = rulesOf(config, { capacity: () => options.capacity, host, draws });
+  const rules = rulesOf(config, { capacity: () => options.capacity, draws });
   const observer = {
     refused: (spec: SimulatedMachine['spec']) => state.units.add('refused', spec, clock.now()),
   };
   const ports = { clock, rules, machineDraws: draws, volumeDraws: draws, storage: state, observer };
   const platform = createPlatform(ports, state.load());
-  const runtime = new Runtime({ state, clock, draws, config, host, platform });
+  const runtime = new Runtime({ state, clock, draws, config, platform });
   await runtime.settleAll();
   const claims = new Claims(clock);
 
@@ -84,4 +81,37 @@ function truthOf({
     volumes: volumes.all().map(({ spec: { ref }, state, createdAt }) => ({ ref, state, createdAt })),
     attachments: volumes.attachments().map(({ volume, machine, state }) => ({ volume, machine, state })),
   };
+}
+
+/** Refuses calls that are past their deadline, cancelled, or older than a claim already seen. */
+class Claims {
+  readonly #clock: Pick<Clock, 'now'>;
+  /** The highest fence seen, by resource. */
+  readonly #seen = new Map<string, number>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** Wraps `call` so that its claim is checked when it begins. Once begun, it may be called again for its result. */
+  guard<T extends Answer>(resource: string, call: () => T, limits: Call | undefined): () => T {
+    if (limits === undefined) return call;
+    let isBegun = false;
+    return () => {
+      const problem = isBegun ? undefined : this.#findProblem(resource, limits);
+      if (problem !== undefined) return failed('transient', problem) as T;
+      isBegun = true;
+      return call();
+    };
+  }
+
+  /** Why the call may not begin. */
+  #findProblem(resource: string, { deadline, fence, signal }: Call): string | undefined {
+    if (signal.aborted) return 'the call was cancelled before it was started';
+    if (this.#clock.now() > deadline) return 'the call arrived after its deadline, and was not started';
+    const seen = this.#seen.get(resource) ?? 0;
+    if (fence < seen) return `a later claim of this ${resource} was seen: nothing was started`;
+    this.#seen.set(resource, fence);
+    return undefined;
+  }
 }

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
+import { InUse } from '../../../ports/errors.ts';
 import { createSimulator } from './simulator.ts';
-import { assertStateFree, StateInUse, takeStateLock } from './state-file.ts';
+import { assertStateFree, takeStateLock } from './state-file.ts';
 
 let folder: string;
 let stateFile: string;
@@ -20,9 +21,9 @@ it('lets one process at a time run the machines of a state, under any name of th
   const first = await open();
   const alias = join(folder, 'alias.db');
   symlinkSync(stateFile, alias);
-  await expect(open()).rejects.toThrow(StateInUse);
-  await expect(open(alias)).rejects.toThrow(StateInUse);
-  expect(() => assertStateFree(stateFile)).toThrow(StateInUse);
+  await expect(open()).rejects.toThrow(InUse);
+  await expect(open(alias)).rejects.toThrow(InUse);
+  expect(() => assertStateFree(stateFile)).toThrow(InUse);
   await first.close();
   assertStateFree(stateFile);
   await (await open(alias)).close();

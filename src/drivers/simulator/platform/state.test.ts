@@ -6,9 +6,8 @@ import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { generateHostKey } from '../../kit/host-key.ts';
 import { instantly, machineSpec } from '../simulator.fixture.ts';
-import { rootDisk, type SimulatedMachine } from './records.ts';
 import { createSimulator } from './simulator.ts';
-import { SimulatorState } from './state.ts';
+import { rootDisk, type SimulatedMachine, SimulatorState } from './state.ts';
 
 const hostKey = generateHostKey();
 

@@ -1,13 +1,12 @@
 import Database from 'better-sqlite3';
-import type { WriterMarks } from '../../../orchestrator/model/platform-driver.ts';
+import type { OwnerRef, WriterMarks } from '../../../orchestrator/model/platform-driver.ts';
 import type { Stored } from '../../../platform-model/platform.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
+import type { AttachmentRecord, MachineRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Storage } from '../../../platform-model/rules.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import type { HostKey } from '../../kit/host-key.ts';
 import type { StoredFile } from '../guest/guest.ts';
-import { rootDisk, type SimulatedMachine, volumeDisk } from './records.ts';
 import { takeStateLock } from './state-file.ts';
-import { UnitHistory } from './unit-history.ts';
 
 interface WriterRecord {
   key: string;
@@ -37,7 +36,7 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   /**
    * `image`: initial content of a state in memory, from {@link image}.
    *
-   * @throws {StateInUse} if another process uses the file
+   * @throws {InUse} if another process uses the file
    */
   constructor(file: string, clock: Clock, image?: Buffer) {
     this.#clock = clock;
@@ -166,3 +165,63 @@ function openDatabase(file: string | Buffer): Database.Database {
 function parseBody<T>(row: unknown): T {
   return JSON.parse((row as { body: string }).body) as T;
 }
+
+/** A machine took or freed a unit of an offer, or was refused because all were taken. */
+export interface UnitEvent {
+  /** Milliseconds since the epoch. A unit is freed when its machine ended, not when that was noticed. */
+  at: number;
+  event: 'taken' | 'freed' | 'refused';
+  ref: OwnerRef;
+  offerId: string;
+  datacenter: string;
+}
+
+/** Maximum number of events. Older ones are deleted. */
+const MAX_EVENTS = 100_000;
+
+/** The history of every unit, written together with the machine. Tests compare sales with it. */
+class UnitHistory {
+  readonly #db: Database.Database;
+
+  constructor(db: Database.Database) {
+    this.#db = db;
+    db.exec('CREATE TABLE IF NOT EXISTS unit_events (seq INTEGER PRIMARY KEY, body TEXT NOT NULL)');
+    db.prepare(
+      'DELETE FROM unit_events WHERE seq <= (SELECT coalesce(max(seq), 0) FROM unit_events) - ?',
+    ).run(MAX_EVENTS);
+  }
+
+  /** Records the effect of a machine's change on its unit. A machine that does not exist is undefined. */
+  record(before: MachineRecord | undefined, after: MachineRecord | undefined, now: number): void {
+    const record = after ?? before;
+    if (record === undefined || (before?.holdsUnit === true) === (after?.holdsUnit === true)) return;
+    const endedAt = Math.min(now, before?.until ?? now);
+    if (after?.holdsUnit === true) this.add('taken', record.spec, now);
+    else this.add('freed', record.spec, endedAt);
+  }
+
+  add(event: UnitEvent['event'], { ref, offerId, datacenter }: MachineRecord['spec'], at: number): void {
+    const entry: UnitEvent = { at, event, ref, offerId, datacenter };
+    this.#db.prepare('INSERT INTO unit_events (body) VALUES (?)').run(JSON.stringify(entry));
+  }
+
+  all(): UnitEvent[] {
+    const rows = this.#db.prepare('SELECT body FROM unit_events ORDER BY seq').all() as { body: string }[];
+    return rows.map(({ body }) => JSON.parse(body) as UnitEvent);
+  }
+}
+
+export interface SimulatedMachine extends MachineRecord {
+  /** Whether its SSH server ever listens. */
+  sshListens: boolean;
+  /** Assigned at the first boot. */
+  sshPort: number | null;
+  sshHostKey: Pick<HostKey, 'privateKey' | 'fingerprint'>;
+  /** When cloud-init finishes the first boot. Null if that boot has not completed. */
+  cloudInitUntil: number | null;
+  runcmdDone: number;
+}
+
+/** The storage name of a machine's root disk. */
+export const rootDisk = (machine: string): string => `machine/${machine}`;
+export const volumeDisk = (volume: string): string => `volume/${volume}`;

@@ -7,8 +7,7 @@ import type { PlatformDriver } from '../../../orchestrator/model/platform-driver
 import type { SimulatorOptions } from '../options.ts';
 import { createSimulator, type SimulatorTruth } from '../platform/simulator.ts';
 import { connectSimulator } from './driver.ts';
-import type { FaultSettings } from './faults.ts';
-import { createRemoteServer } from './server.ts';
+import { createRemoteServer, type FaultSettings } from './server.ts';
 
 const TOKEN = 'a-token-for-the-tests';
 
