@@ -82,7 +82,7 @@ export class PlatformFaults {
 
   /** Whether an armed fault makes a provider's platform list fewer machines than there are. */
   falsifiesLists(provider: string): boolean {
-    const list = { provider, on: { call: 'list' }, resource: undefined };
+    const list = { provider, on: 'list', resource: undefined };
     return this.#armed.all.some((armed) => armed.fault.layer === 'platform' && armed.fits(list));
   }
 
@@ -98,7 +98,7 @@ export class PlatformFaults {
   async #planned(provider: string, method: Method, ref: OwnerRef | undefined) {
     const key = `${provider} ${ref}`;
     if (isStep({ method })) this.#stuck.delete(key);
-    const on = { call: method };
+    const on = method;
     const fitting = this.#armed.all.filter(
       (armed) => armed.fault.layer === 'platform' && armed.fits({ provider, on, resource: armed.resource }),
     );
