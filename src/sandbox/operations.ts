@@ -9,7 +9,9 @@ interface Route {
   /** Its `operationId`. */
   id: string;
   method: string;
-  /** Path with its parameters, such as `/v1/instances/{instanceId}`. */
+  /** `/v1` or `/api`. */
+  base: string;
+  /** Path below the base, with `{id}` for its parameters. */
   path: string;
   pattern: RegExp;
 }
@@ -33,32 +35,34 @@ function routesOf(provider: string): Route[] {
 function readRoutes(file: string): Route[] {
   const text = readFileSync(join(packageRoot(), 'openapi', file), 'utf8');
   const { servers, paths } = JSON.parse(text) as Document;
-  const prefix = (servers[0]?.url ?? '').replace(/\/$/, '');
+  const base = (servers[0]?.url ?? '').replace(/\/$/, '');
   const routes = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId }]) => ({
       id: operationId,
       method: method.toUpperCase(),
-      path: prefix + path,
-      pattern: new RegExp(`^${prefix}${path.replace(/\{[^}]+\}/g, '([^/]+)')}$`),
+      base,
+      path: withIds(path),
+      pattern: new RegExp(`^${base}${path.replace(/\{[^}]+\}/g, '([^/]+)')}$`),
     })),
   );
   // A literal path segment goes before a parameter.
   return routes.sort((a, b) => a.path.split('{').length - b.path.split('{').length);
 }
 
-/** Returns the operation of a request, and the id in its path. Undefined if there is no such route. */
-export function operationOf(
-  provider: string,
-  method: string,
-  path: string,
-): { operation: string; resource: string | undefined } | undefined {
+/**
+ * Finds the route of a request: its operation, undefined if there is no such route; a text such as `GET /instances/{id}`;
+ * and the id in its path.
+ */
+export function routeOf(provider: string, method: string, path: string) {
   const [pathname = ''] = path.split('?');
   const asked = method === 'HEAD' ? 'GET' : method;
-  for (const { id: operation, method, pattern } of routesOf(provider)) {
-    const match = method === asked ? pattern.exec(pathname) : null;
-    if (match !== null) return { operation, resource: match[1] && tryDecodeURIComponent(match[1]) };
+  for (const route of routesOf(provider)) {
+    const match = route.method === asked ? route.pattern.exec(pathname) : null;
+    if (match === null) continue;
+    const resource = match[1] && tryDecodeURIComponent(match[1]);
+    return { operation: route.id, route: `${method} ${route.path}`, resource };
   }
-  return undefined;
+  return { operation: undefined, route: `${method} ${withoutBase(pathname)}`, resource: undefined };
 }
 
 /** The path below the base URL, such as `/instances/{id}`. */
@@ -66,25 +70,20 @@ export function withoutBase(path: string): string {
   return path.replace(/^\/(v1|api)(?=\/)/, '');
 }
 
-/** Whether a server has a route like `GET /instances/{id}` or `* /volumes`. */
-function hasRoute(server: string, pattern: string): boolean {
-  const [method = '', path = ''] = pattern.split(' ');
-  const wanted = withoutBase(path).split('/');
-  return routesOf(server).some((route) => {
-    const parts = withoutBase(route.path).split('/');
-    const isMethod = method === '*' || route.method === (method === 'HEAD' ? 'GET' : method);
-    const isLike = (part: string, index: number) => part === wanted[index] || part.startsWith('{');
-    return isMethod && parts.length === wanted.length && parts.every(isLike);
-  });
+/** The path with `{id}` for its parameters. */
+export function withIds(path: string): string {
+  return path.replace(/\{[^}]+\}/g, '{id}');
 }
 
 /** Refuses a route that none of the servers has, such as one that is misspelt. @throws {ApiError} */
-export function assertRoute(servers: readonly string[], route: string): void {
-  if (!route.includes(' ') || servers.some((server) => hasRoute(server, route))) return;
+export function assertRoute(servers: readonly string[], wanted: string): void {
+  const [method = '', path = ''] = wanted.split(' ');
+  const has = (route: Route): boolean =>
+    [route.method, '*'].includes(method === 'HEAD' ? 'GET' : method) &&
+    route.pattern.test(`${route.base}${withoutBase(path)}`);
+  if (!wanted.includes(' ') || servers.some((server) => routesOf(server).some(has))) return;
   const [server = ''] = servers;
-  const shown = routesOf(server).map(
-    ({ method, path }) => `${method} ${withoutBase(path).replace(/\{\w+\}/g, '{id}')}`,
-  );
-  const nearest = mostLike(route, shown) ?? shown.join(', ');
-  throw invalidRequest([{ path: 'route', message: `${server} has no ${route}: the nearest is ${nearest}` }]);
+  const shown = routesOf(server).map((route) => `${route.method} ${route.path}`);
+  const nearest = mostLike(wanted, shown) ?? shown.join(', ');
+  throw invalidRequest([{ path: 'route', message: `${server} has no ${wanted}: the nearest is ${nearest}` }]);
 }

@@ -3,22 +3,84 @@ import { toIssues } from '../contract/issue-words.ts';
 import type { Phase, Range, VolumePhase } from '../platform-model/rules.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
-import { DURATION, EXPECTED_DURATION, toMilliseconds } from './duration.ts';
+import { DURATION, type Duration, EXPECTED_DURATION, toMilliseconds } from './duration.ts';
 import { type AnyPhase, phases } from './phases.ts';
+
+/** How long a transition takes: always the same, or drawn from a range. */
+type DurationRange = Duration | readonly [least: Duration, most: Duration];
 
 /** Durations of transitions of machines and volumes, in milliseconds. Each is drawn from its range. */
 export type Timing = Record<Phase, Range> & { volume: Record<VolumePhase, Range> };
+
+export interface MarketplaceSettings {
+  /** Credit of each account's team. Default 10,000 USD. */
+  credit_usd?: number;
+  /** Maximum that one team may have at the same time. Null for no limit. */
+  team_limits?: { deployments?: number | null; volumes?: number | null; volume_gb?: number | null };
+}
+
+/** Each option has the same name in the command line, with hyphens. */
+export interface SandboxOptions {
+  /** Providers from the bundled profiles: `a` or `provider-a`. Default: `['a']`, or none if a catalog is given. */
+  providers?: readonly string[];
+  /** A catalog file. The provider `custom` sells its offers, and has all capabilities. Default: none. */
+  catalog?: string;
+  /** What the provider `custom` can do: the file of a profile, or a bundled one such as `a`. Default: everything. */
+  profile?: string;
+  /** The same seed gives the same keys, ids, draws and faults. Default 1. */
+  seed?: number | string;
+  /**
+   * `virtual` (the default): time passes only by `clock.advance()`, and while a request waits for it. `real`: time
+   * passes by itself, and can be advanced too.
+   */
+  clock?: 'virtual' | 'real';
+  /** Start of virtual time, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
+  start_at?: number;
+  /**
+   * How long transitions of machines and volumes take: `{ boot: '5s', stop: ['1s', '3s'] }`. `volume` is for each transition
+   * of a volume that is not given, such as `volumes.attach`.
+   */
+  timing?: Partial<Record<AnyPhase | 'volume', DurationRange>>;
+  /**
+   * Whether machines run real SSH servers on ports of 127.0.0.1, so that proofs are real. Default: their addresses do
+   * not answer, and proofs come from the model. Ports and host keys do not depend on the seed.
+   */
+  ssh?: boolean;
+  /** Whether a marketplace runs on top of the providers, at `/api`. Default: no. */
+  marketplace?: boolean | MarketplaceSettings;
+  /** `false`: no request is answered 429. Default: production's limits, for each address and account. */
+  rate_limits?: boolean;
+  /**
+   * `unlimited` (the default): an offer that is for sale stays for sale, so that no account takes capacity from another.
+   * `catalog`: all accounts share the units and the storage of the catalog.
+   */
+  capacity?: 'unlimited' | 'catalog';
+  /** Further headers that the journal keeps, of requests and answers. Default: none. */
+  journal_headers?: readonly string[];
+  /**
+   * Origin of base URLs. Default: the address at which it listens, or `http://sandbox.test`, which only the sandbox's
+   * `fetch` resolves.
+   */
+  origin?: string;
+  /** Key of the control API. Default: drawn at random. */
+  control_key?: string;
+  /** Default of `must_strike` of its faults, except for those with a `probability`. Default false. */
+  must_strike?: boolean;
+  /** When it aborts, as that of a test that timed out, the sandbox ends, and all that waits for it breaks off. */
+  signal?: AbortSignal | undefined;
+  /** Default: no log. */
+  log?: Log;
+}
 
 const LATEST_START = Date.UTC(9000, 0, 1);
 const duration = z.union(
   [z.number().min(0), z.string().refine((text) => DURATION.test(text), EXPECTED_DURATION)],
   EXPECTED_DURATION,
 );
-/** Always the same, or drawn from a range. */
 const range = z
-  .union([duration, z.tuple([duration, duration]).readonly()], `${EXPECTED_DURATION}, or two of them`)
+  .union([duration, z.tuple([duration, duration])], `${EXPECTED_DURATION}, or two of them`)
   .transform((given): Range => {
-    const [least, most] = typeof given === 'object' ? given : [given, given];
+    const [least, most] = Array.isArray(given) ? given : [given, given];
     return [toMilliseconds(least), toMilliseconds(most)];
   })
   .refine(([least, most]) => least <= most, 'expected the smaller of the two first')
@@ -29,75 +91,38 @@ const timingSchema = z.strictObject({
 });
 const limit = z.int().min(0).nullable().optional();
 const marketplaceSettings = z.strictObject({
-  /** Credit of each account's team. Default 10,000 USD. */
   credit_usd: z.number().min(0).optional(),
-  /** Maximum that one team may have at the same time. Null for no limit. */
   team_limits: z.strictObject({ deployments: limit, volumes: limit, volume_gb: limit }).optional(),
 });
-export type MarketplaceSettings = z.input<typeof marketplaceSettings>;
-
 const optionsShape = {
-  /** Providers from the bundled profiles: `a` or `provider-a`. Default: `['a']`, or none if a catalog is given. */
-  providers: z.array(z.string()).readonly().optional(),
-  /** A catalog file. The provider `custom` sells its offers, and has all capabilities. Default: none. */
+  providers: z.array(z.string()).optional(),
   catalog: z.string().optional(),
-  /** What the provider `custom` can do: the file of a profile, or a bundled one such as `a`. Default: everything. */
   profile: z.string().optional(),
-  /** The same seed gives the same keys, ids, draws and faults. Default 1. */
   seed: z.union([z.number(), z.string()], 'expected a number, or a string').optional(),
-  /**
-   * `virtual` (the default): time passes only by `clock.advance()`, and while a request waits for it. `real`: time
-   * passes by itself, and can be advanced too.
-   */
   clock: z.enum(['virtual', 'real']).optional(),
-  /** Start of virtual time, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
   start_at: z.int().min(0).max(LATEST_START).optional(),
-  /**
-   * How long transitions of machines and volumes take: `{ boot: '5s', stop: ['1s', '3s'] }`. `volume` is for each transition
-   * of a volume that is not given, such as `volumes.attach`.
-   */
   timing: timingSchema.optional(),
-  /**
-   * Whether machines run real SSH servers on ports of 127.0.0.1, so that proofs are real. Default: their addresses do
-   * not answer, and proofs come from the model. Ports and host keys do not depend on the seed.
-   */
   ssh: z.boolean().optional(),
-  /** Whether a marketplace runs on top of the providers, at `/api`. Default: no. */
   marketplace: z.union([z.boolean(), marketplaceSettings]).optional(),
-  /** `false`: no request is answered 429. Default: production's limits, for each address and account. */
   rate_limits: z.boolean().optional(),
-  /**
-   * `unlimited` (the default): an offer that is for sale stays for sale, so that no account takes capacity from another.
-   * `catalog`: all accounts share the units and the storage of the catalog.
-   */
   capacity: z.enum(['unlimited', 'catalog']).optional(),
-  /** Further headers that the journal keeps, of requests and answers. Default: none. */
   journal_headers: z
     .array(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'expected the name of a header'))
-    .readonly()
     .optional(),
-  /**
-   * Origin of base URLs. Default: the address at which it listens, or `http://sandbox.test`, which only the sandbox's
-   * `fetch` resolves.
-   */
   origin: z
     .string()
     .regex(/^https?:\/\/[^/]+$/, 'expected an origin without a slash at its end, such as http://sandbox.test')
     .optional(),
-  /** Key of the control API. Default: drawn at random. */
   control_key: z.string().min(1).optional(),
-  /** Default of `must_strike` of its faults, except for those with a `probability`. Default false. */
   must_strike: z.boolean().optional(),
-  /** When it aborts, as that of a test that timed out, the sandbox ends, and all that waits for it breaks off. */
   signal: z
     .custom<AbortSignal>(
       (signal) => typeof (signal as AbortSignal | null)?.aborted === 'boolean',
       'expected an AbortSignal',
     )
     .optional(),
-  /** Default: no log. */
   log: z.custom<Log>((log) => typeof (log as Log | null)?.error === 'function', 'expected a log').optional(),
-};
+} satisfies Record<keyof SandboxOptions, z.ZodType>;
 const optionsSchema = z
   .object(optionsShape)
   .refine(({ providers, catalog }) => providers?.length !== 0 || catalog !== undefined, {
@@ -108,9 +133,6 @@ const optionsSchema = z
     path: ['profile'],
     message: 'expected a catalog too',
   });
-
-/** Each option has the same name in the command line, with hyphens. */
-export type SandboxOptions = z.input<typeof optionsSchema>;
 
 /** Refuses an older Node, with which the database module would end the process without a message. @throws {Fatal} */
 export function assertNode(version: string): void {

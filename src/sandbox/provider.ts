@@ -1,6 +1,5 @@
 import type { OwnerRef } from '../orchestrator/model/platform-driver.ts';
-import type { Carry, Platform } from '../platform-model/platform.ts';
-import type { SshProbe } from '../ports/ssh-probe.ts';
+import type { Platform } from '../platform-model/platform.ts';
 import type { SandboxMachine } from './machines.ts';
 
 /** A server in this process. */
@@ -57,15 +56,3 @@ export interface Exchange {
 
 /** Sits between a client and a server: passes a request on, changed or not, or answers it itself. */
 export type Layer = (exchange: Exchange, next: (request: Request) => Promise<Response>) => Promise<Response>;
-
-/**
- * Sits between an orchestrator and its machines, and injects faults into calls. Without a fault, calls pass unchanged.
- */
-export interface FaultInjection {
-  /** Wraps the driver's calls to the platform of a provider. */
-  carry(provider: string): Carry;
-  /** Whether a fault makes a provider's platform list fewer machines than there are. */
-  falsifiesLists(provider: string): boolean;
-  /** Wraps the proof that a machine answers SSH. */
-  probe(provider: string, own: SshProbe): SshProbe;
-}

@@ -22,7 +22,8 @@ const PROVIDER = /^\/providers\/([^/]+)(\/.*)$/;
 /** Routes a request by its path to a server, through the layers. */
 export function createRouter({ providers, layers, accountOf }: Parts) {
   let marketplace: Server | undefined;
-  const pool = new ConnectionPool();
+  /** Kept-alive connections in process: a request takes an idle one of its client, or opens one. */
+  const idle = new Map<string, object[]>();
 
   /** Sends a request with the server's own path. Without a `socket`, it goes over a connection in process. */
   async function send(provider: string, request: Request, socket?: ClientSocket): Promise<Response> {
@@ -30,7 +31,7 @@ export function createRouter({ providers, layers, accountOf }: Parts) {
     if (server === undefined) return notFound(`There is no provider ${provider} in this sandbox.`);
     const account = await accountOf(provider, request);
     const client = `${provider} ${account}`;
-    const connection = socket ?? pool.take(client);
+    const connection = socket ?? idle.get(client)?.pop() ?? {};
     const about = { provider, connection, account };
     const pass = (index: number, passed: Request): Promise<Response> => {
       const layer = layers[index];
@@ -40,7 +41,7 @@ export function createRouter({ providers, layers, accountOf }: Parts) {
     request.headers.set('x-forwarded-for', socket?.remoteAddress ?? IN_PROCESS);
     const response = await pass(0, request);
     // A request that fails ends its connection.
-    if (socket === undefined) pool.giveBack(client, connection);
+    if (socket === undefined) idle.set(client, [...(idle.get(client) ?? []), connection]);
     return response;
   }
 
@@ -62,21 +63,6 @@ export function createRouter({ providers, layers, accountOf }: Parts) {
       );
     },
   };
-}
-
-/** Kept-alive connections in process: a request takes an idle one of its client, or opens one. */
-class ConnectionPool {
-  readonly #idle = new Map<string, object[]>();
-
-  take(client: string): object {
-    return this.#idle.get(client)?.pop() ?? {};
-  }
-
-  giveBack(client: string, connection: object): void {
-    const idle = this.#idle.get(client) ?? [];
-    idle.push(connection);
-    this.#idle.set(client, idle);
-  }
 }
 
 export function notFound(message: string): Response {

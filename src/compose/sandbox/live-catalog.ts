@@ -2,42 +2,30 @@ import { loadCatalogFile } from '../../config/load.ts';
 import { type Catalog, toCatalog } from '../../orchestrator/catalog/catalog.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Reloaded } from '../../orchestrator/operate/actions/reload.ts';
-import { type Live, liveOf } from '../../ports/live.ts';
+import { liveOf } from '../../ports/live.ts';
 import { differences } from '../serve/reload.ts';
 
 interface Source {
   file: string;
+  /** What the file holds now. */
   content: CatalogFile;
   capacity: 'unlimited' | 'catalog';
 }
 
 /** The catalog of a provider. It can be reloaded from its file. */
-export class LiveCatalog {
-  readonly #source: Source;
-  readonly #live: Live<Catalog>;
-
-  /** `content`: what the file holds now. */
-  constructor(source: Source) {
-    this.#source = source;
-    this.#live = liveOf(toSold(source.content, source));
-  }
-
-  get value(): Catalog {
-    return this.#live.value;
-  }
-
-  /** Loads the file again. @throws {ConfigError} */
-  reload(): Reloaded {
-    const { file } = this.#source;
-    const { regions, offers } = this.value;
-    this.#live.replace(toSold(loadCatalogFile(file), this.#source));
-    return { catalog: file, ...differences({ regions, offers }, this.value), needsRestart: [] };
-  }
-}
-
-function toSold(file: CatalogFile, { capacity }: Source): Catalog {
-  const catalog = toCatalog(file);
-  return capacity === 'catalog' ? catalog : withoutLimits(catalog);
+export function openCatalog({ file, content, capacity }: Source) {
+  const toSold = (read: CatalogFile): Catalog =>
+    capacity === 'catalog' ? toCatalog(read) : withoutLimits(toCatalog(read));
+  const live = liveOf(toSold(content));
+  return {
+    catalog: live.value,
+    /** Loads the file again. @throws {ConfigError} */
+    reload(): Reloaded {
+      const { regions, offers } = live.value;
+      live.replace(toSold(loadCatalogFile(file)));
+      return { catalog: file, ...differences({ regions, offers }, live.value), needsRestart: [] };
+    },
+  };
 }
 
 /** Units of an offer that no test uses up. */

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
 import { commands } from '../../orchestrator/operate/commands.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -8,13 +9,12 @@ import type { Server } from '../../sandbox/provider.ts';
 import { operatorDepsOf } from '../orchestrator/operator-deps.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import { controlOperator, operatorUrl } from './control-operator.ts';
-import type { LiveCatalog } from './live-catalog.ts';
 
 interface Parts {
   /** Its name in the sandbox. */
   name: string;
   config: Config;
-  sold: LiveCatalog;
+  catalog: Catalog;
   clock: SandboxClock;
   /** The clock as the provider's server sees it. */
   ownClock: Clock;
@@ -23,9 +23,9 @@ interface Parts {
 /** Creates the operator API of a provider: that of production, and its commands. */
 export function operateProvider(
   orchestrator: Orchestrator,
-  { name, config, sold, clock, ownClock }: Parts,
+  { name, config, catalog, clock, ownClock }: Parts,
 ): Server {
-  const deps = operatorDepsOf(orchestrator, { config, catalog: sold.value, clock: ownClock, examine });
+  const deps = operatorDepsOf(orchestrator, { config, catalog, clock: ownClock, examine });
   const { nextId } = orchestrator.adminParts;
   // Commands work without a timer, such as to hash a password.
   const operations = commands.map((command) => ({

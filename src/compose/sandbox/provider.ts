@@ -18,16 +18,18 @@ import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
+import type { Faults } from '../../sandbox/faults/faults.ts';
 import { wholeAnswer } from '../../sandbox/journal/whole-answer.ts';
 import { manifestOf, modelProbe, rulesOf, type SandboxMachine } from '../../sandbox/machines.ts';
 import { type Timing, toProviderName } from '../../sandbox/options.ts';
-import type { FaultInjection, SandboxProvider, Server } from '../../sandbox/provider.ts';
+import type { SandboxProvider, Server } from '../../sandbox/provider.ts';
 import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
+import type { Transitions } from '../../sandbox/transitions/transitions.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
 import type { createGuests as CreateGuests } from './guests.ts';
-import { LiveCatalog } from './live-catalog.ts';
+import { openCatalog } from './live-catalog.ts';
 import { createRestartRandom } from './restart-random.ts';
 import { createWakeUps } from './wake-ups.ts';
 
@@ -42,7 +44,8 @@ export interface ProviderParts {
   seed: string;
   /** The current origin of base URLs. */
   origin(): string;
-  faults: FaultInjection;
+  faults: Pick<Faults, 'carry' | 'probe' | 'falsifiesLists'>;
+  transitions: Pick<Transitions, 'carry'>;
   timing: Timing;
   /** Whether machines have real SSH servers. */
   ssh: boolean;
@@ -66,10 +69,10 @@ export type StartedProvider = Awaited<ReturnType<typeof startProvider>>;
 export async function startProvider(parts: ProviderParts) {
   const { name, clock, origin } = parts;
   const { profile, ...source } = loadProvider(name, parts);
-  const catalog = new LiveCatalog({ ...source, capacity: parts.capacity });
+  const sold = openCatalog({ ...source, capacity: parts.capacity });
   // The code of SSH servers is loaded only if they are used.
   const guests = parts.ssh ? (await import('./guests.ts')).createGuests : undefined;
-  const open = opener(parts, catalog, profile, guests);
+  const open = opener(parts, sold, profile, guests);
   let current = open();
   /** Adds an account and returns its key. */
   const addAccount = async (account: string): Promise<string> => {
@@ -144,13 +147,22 @@ export async function startProvider(parts: ProviderParts) {
 
 /** Opens a saved provider, or a new one. */
 function opener(
-  { name, config, clock, seed: whole, faults, timing, log, ...parts }: Omit<ProviderParts, 'ssh'>,
-  sold: LiveCatalog,
+  {
+    name,
+    config,
+    clock,
+    seed: whole,
+    faults,
+    transitions,
+    timing,
+    log,
+    ...parts
+  }: Omit<ProviderParts, 'ssh'>,
+  { catalog, reload }: ReturnType<typeof openCatalog>,
   profile: ProviderProfile,
   createGuests: typeof CreateGuests | undefined,
 ) {
   const seed = `${whole}/${name}`;
-  const catalog = sold.value;
   const rules = rulesOf(catalog, manifestOf(profile), timing, seed);
   let changes = 0;
   const changed = (): void => {
@@ -178,7 +190,7 @@ function opener(
       guests?.platform ??
       createPlatform({ clock, rules, machineDraws: draws, volumeDraws: draws, storage }, stored);
     const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
-    const carry = faults.carry(name);
+    const carry = transitions.carry(name, faults.carry(name));
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
     const opened = openMemoryStore(saved?.database);
     // Tests in one sandbox may lose most of its machines at a time. That is an error of the listing only if a fault says so.
@@ -209,7 +221,7 @@ function opener(
         environmentKey: undefined,
         log,
         failpoint: () => undefined,
-        reload: () => sold.reload(),
+        reload,
       });
     let running: Promise<Orchestrator> | undefined;
     let operating: Promise<Server> | undefined;
@@ -219,7 +231,7 @@ function opener(
     };
     const startOperating = async (): Promise<Server> => {
       const { operateProvider } = await import('./operate-provider.ts');
-      return operateProvider(await wake(), { name, config, sold, clock, ownClock: time.clock });
+      return operateProvider(await wake(), { name, config, catalog, clock, ownClock: time.clock });
     };
     return {
       ...{ deps, platform, probe, opened, time, guests, wakeUps },

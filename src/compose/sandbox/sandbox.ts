@@ -23,7 +23,7 @@ import {
   toTiming,
 } from '../../sandbox/options.ts';
 import type { SandboxParts } from '../../sandbox/parts.ts';
-import type { FaultInjection, Layer } from '../../sandbox/provider.ts';
+import type { Layer } from '../../sandbox/provider.ts';
 import { type ClientSocket, createRouter } from '../../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxListener } from '../../sandbox/sandbox.ts';
 import { Snapshots } from '../../sandbox/state/snapshots.ts';
@@ -243,20 +243,14 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
 
 /** Starts the providers, and then the marketplace. */
 async function startServers(parts: Parts, options: SandboxOptions): Promise<void> {
-  const { clock, providers, faults, transitions, accounts, router } = parts;
+  const { clock, providers, accounts, router } = parts;
   const { rate_limits: hasRateLimits = true, ssh = false, capacity = 'unlimited', marketplace } = options;
-  const injection: FaultInjection = {
-    carry: (name) => transitions.carry(name, faults.carry(name)),
-    probe: (name, own) => faults.probe(name, own),
-    falsifiesLists: (name) => faults.falsifiesLists(name),
-  };
   const common = {
     ...parts,
     catalogFile: options.catalog,
     profile: options.profile,
     capacity,
     config: configOf(hasRateLimits),
-    faults: injection,
     timing: toTiming(options.timing),
     ssh,
   };

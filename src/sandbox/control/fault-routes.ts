@@ -3,7 +3,7 @@ import { ApiError } from '../../contract/errors.ts';
 import { anyArmingSchema } from '../faults/arming.ts';
 import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
-import { type ControlDeps, route } from './route.ts';
+import { type ControlDeps, routesOf } from './route.ts';
 import {
   armedListSchema,
   armedSchema,
@@ -15,16 +15,17 @@ import {
   transitionsSchema,
 } from './schemas.ts';
 
+const ofFaults = routesOf('Faults');
+const ofTransitions = routesOf('Transitions');
+
 export const faultRoutes = [
-  route('get', '/faults/catalog', {
-    tag: 'Faults',
+  ofFaults('get', '/faults/catalog', {
     id: 'listFaultKinds',
     summary: 'All faults that can be armed, with their settings',
     reply: ['By layer.', faultKindsSchema],
     run: () => ({ faults: faultNames.map(kindOf) }),
   }),
-  route('post', '/faults', {
-    tag: 'Faults',
+  ofFaults('post', '/faults', {
     id: 'armFault',
     summary: 'Arm a fault',
     description:
@@ -36,8 +37,7 @@ export const faultRoutes = [
     run: async ({ sandbox }, { fault, ...options }) =>
       toArmed((await sandbox.faults.arm(fault, options)).toJSON()),
   }),
-  route('get', '/faults', {
-    tag: 'Faults',
+  ofFaults('get', '/faults', {
     id: 'listFaults',
     summary: 'Armed faults that can still strike',
     input: z.object({
@@ -49,8 +49,7 @@ export const faultRoutes = [
     reply: ['The faults, in the order in which they strike.', armedListSchema],
     run: ({ sandbox }, { all }) => ({ faults: sandbox.faults.list({ all: all === 'true' }).map(toArmed) }),
   }),
-  route('get', '/faults/strikes', {
-    tag: 'Faults',
+  ofFaults('get', '/faults/strikes', {
     id: 'listStrikes',
     summary: 'Strikes of faults',
     reply: ['The newest 10,000, oldest first.', strikesSchema],
@@ -61,8 +60,7 @@ export const faultRoutes = [
       })),
     }),
   }),
-  route('delete', '/faults/{id}', {
-    tag: 'Faults',
+  ofFaults('delete', '/faults/{id}', {
     id: 'disarmFault',
     summary: 'Disarm one fault',
     run({ sandbox }, { id }) {
@@ -71,14 +69,12 @@ export const faultRoutes = [
       throw new ApiError('not_found', message);
     },
   }),
-  route('delete', '/faults', {
-    tag: 'Faults',
+  ofFaults('delete', '/faults', {
     id: 'clearFaults',
     summary: 'Disarm all faults',
     run: ({ sandbox }) => sandbox.faults.clear(),
   }),
-  route('post', '/transitions', {
-    tag: 'Transitions',
+  ofTransitions('post', '/transitions', {
     id: 'setTransitions',
     summary:
       'Set how transitions of machines and volumes finish from now on: at once, after a time, after a number of polls, or by hand',
@@ -90,15 +86,13 @@ export const faultRoutes = [
       return show(transitions);
     },
   }),
-  route('get', '/transitions', {
-    tag: 'Transitions',
+  ofTransitions('get', '/transitions', {
     id: 'getTransitions',
     summary: 'Transition settings, and waiting transitions',
     reply: ['Now.', transitionsSchema],
     run: ({ sandbox }) => show(sandbox.transitions),
   }),
-  route('post', '/transitions/finish', {
-    tag: 'Transitions',
+  ofTransitions('post', '/transitions/finish', {
     id: 'finishTransitions',
     summary: 'Finish waiting transitions of an instance or a volume, or all',
     input: finishSchema,
@@ -107,8 +101,7 @@ export const faultRoutes = [
     reply: ['Done.', finishedSchema],
     run: ({ sandbox }, of) => ({ finished: sandbox.transitions.finish(of) }),
   }),
-  route('delete', '/transitions', {
-    tag: 'Transitions',
+  ofTransitions('delete', '/transitions', {
     id: 'clearTransitions',
     summary: 'Restore the usual times of transitions, and finish waiting ones',
     run: ({ sandbox }) => sandbox.transitions.clear(),

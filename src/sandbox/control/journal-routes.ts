@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
 import { baselineSchema, judge, type VerdictOptions, verdictSchema } from '../verdict/verdict.ts';
-import { type ControlDeps, route } from './route.ts';
+import { type ControlDeps, routesOf } from './route.ts';
 import { assertionResultsSchema, assertionsSchema, journalSchema } from './schemas.ts';
 
 const account = z.string().optional().meta({
@@ -10,9 +10,10 @@ const account = z.string().optional().meta({
 });
 const verdictReply = ['The verdict on all requests in the journal.', verdictSchema] as const;
 
+const ofJournal = routesOf('Journal');
+
 export const journalRoutes = [
-  route('get', '/journal', {
-    tag: 'Journal',
+  ofJournal('get', '/journal', {
     id: 'readJournal',
     summary: 'Requests to providers and the marketplace, with their answers',
     description: 'Oldest first; the newest 10,000 are kept. Requests to the control API are not recorded.',
@@ -23,14 +24,12 @@ export const journalRoutes = [
       return { count: journal.count, dropped: journal.dropped, entries };
     },
   }),
-  route('delete', '/journal', {
-    tag: 'Journal',
+  ofJournal('delete', '/journal', {
     id: 'clearJournal',
     summary: 'Clear the journal',
     run: ({ journal }) => journal.clear(),
   }),
-  route('post', '/journal/assertions', {
-    tag: 'Journal',
+  ofJournal('post', '/journal/assertions', {
     id: 'checkAssertions',
     summary: 'Check assertions about the requests of the client',
     description: 'A failed assertion is not an HTTP error: `holds` is false, and `message` gives the reason.',
@@ -45,16 +44,14 @@ export const journalRoutes = [
       return { holds: results.every(({ holds }) => holds), results, dropped: journal.dropped };
     },
   }),
-  route('get', '/verdict', {
-    tag: 'Journal',
+  ofJournal('get', '/verdict', {
     id: 'readVerdict',
     summary: 'Which rules of the contract the client obeys',
     input: z.strictObject({ account }),
     reply: verdictReply,
     run: verdict,
   }),
-  route('post', '/verdict', {
-    tag: 'Journal',
+  ofJournal('post', '/verdict', {
     id: 'judgeClient',
     summary: 'Which rules of the contract the client obeys, with accepted failures',
     description:

@@ -48,7 +48,6 @@ type Params<Path extends string> = Path extends `${string}{${infer Name}}${strin
 
 /** What a route does, and what the API's document says about it. */
 interface Row<Path extends string, Input extends z.ZodType, Reply extends z.ZodType> {
-  tag: 'Sandbox' | 'Clock' | 'State' | 'Faults' | 'Transitions' | 'Journal';
   /** Its `operationId`. */
   id: string;
   summary: string;
@@ -73,12 +72,38 @@ interface Row<Path extends string, Input extends z.ZodType, Reply extends z.ZodT
 /** Adds a route to the control API. */
 export type AddRoute = (router: OpenAPIHono<RequestEnv>, deps: ControlDeps) => void;
 
-export function route<
-  const Path extends string,
-  Input extends z.ZodType = z.ZodObject,
-  Reply extends z.ZodType = z.ZodUnknown,
->(method: 'get' | 'post' | 'delete', path: Path, row: Row<Path, Input, Reply>): AddRoute {
-  const { tag, id, summary, description, input, status = 200, reply } = row;
+/** Returns a function that makes the routes of a section of the API's document. */
+export function routesOf(tag: 'Sandbox' | 'Clock' | 'State' | 'Faults' | 'Transitions' | 'Journal') {
+  return <
+    const Path extends string,
+    Input extends z.ZodType = z.ZodObject,
+    Reply extends z.ZodType = z.ZodUnknown,
+  >(
+    method: 'get' | 'post' | 'delete',
+    path: Path,
+    row: Row<Path, Input, Reply>,
+  ): AddRoute => {
+    const described = describe(tag, method, path, row);
+    return (router, deps) => {
+      router.openapi(described, async (context) => {
+        const valid = (from: 'param' | 'query' | 'json') => context.req.valid(from as never) as object;
+        const given = { ...valid('param'), ...valid('query'), ...valid('json') };
+        const replied = await row.run(deps, given as Parameters<typeof row.run>[1], context.req);
+        return context.json(
+          row.reply === undefined ? { done: true } : (replied as object),
+          row.status ?? 200,
+        );
+      });
+    };
+  };
+}
+
+function describe(
+  tag: string,
+  method: 'get' | 'post' | 'delete',
+  path: string,
+  { id, summary, description, input, reply, ...row }: Row<string, z.ZodType, z.ZodType>,
+) {
   const [about, schema]: readonly [string, z.ZodType] = reply ?? ['Done.', doneSchema];
   const hasBody = method === 'post' && input !== undefined;
   const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, z.string()] as const);
@@ -86,31 +111,23 @@ export function route<
     required: row.isBodyOptional !== true,
     content: { ...jsonContent(input, row.example), ...row.otherContent },
   };
-  const described = createRoute({
+  return createRoute({
     tags: [tag],
     security: bearer,
     method,
-    path: path as string,
+    path,
     operationId: id,
     summary,
     ...(description !== undefined && { description }),
     request: {
       ...(params.length > 0 && { params: z.object(Object.fromEntries(params)) }),
-      ...(method === 'get' && input !== undefined && { query: input as unknown as z.ZodObject }),
+      ...(method === 'get' && input !== undefined && { query: input as z.ZodObject }),
       ...(body && { body }),
     },
-    responses: errors.replies(status, about, schema, [
+    responses: errors.replies(row.status ?? 200, about, schema, [
       'unauthorized',
       ...(hasBody ? errors.ofBodies : []),
       ...(params.length > 0 ? (['not_found'] as const) : []),
     ]),
   });
-  return (router, deps) => {
-    router.openapi(described, async (context) => {
-      const valid = (from: 'param' | 'query' | 'json') => context.req.valid(from as never) as object;
-      const given = { ...valid('param'), ...valid('query'), ...valid('json') };
-      const replied = await row.run(deps, given as Parameters<typeof row.run>[1], context.req);
-      return context.json(reply === undefined ? { done: true } : (replied as object), status);
-    });
-  };
 }

@@ -1,6 +1,6 @@
 import type { SandboxAccount, SandboxParts } from '../parts.ts';
 import { CONTROL } from './client.ts';
-import { type ControlDeps, route } from './route.ts';
+import { type ControlDeps, routesOf } from './route.ts';
 import {
   accountSchema,
   advanceSchema,
@@ -16,16 +16,18 @@ import {
 
 const clockReply = ['The clock.', clockSchema] as const;
 
+const ofSandbox = routesOf('Sandbox');
+const ofJournal = routesOf('Journal');
+const ofClock = routesOf('Clock');
+
 export const sandboxRoutes = [
-  route('get', '/info', {
-    tag: 'Sandbox',
+  ofSandbox('get', '/info', {
     id: 'getSandbox',
     summary: 'URLs of the providers, with a key for each',
     reply: ['The sandbox.', infoSchema],
     run: (deps) => infoOf(deps, deps.sandbox),
   }),
-  route('post', '/sandboxes', {
-    tag: 'Sandbox',
+  ofSandbox('post', '/sandboxes', {
     id: 'openSandbox',
     summary: 'Open a further sandbox, such as one for each test',
     description:
@@ -41,8 +43,7 @@ export const sandboxRoutes = [
       return { id, control, ...(await infoOf(deps, sandbox)) };
     },
   }),
-  route('post', '/accounts', {
-    tag: 'Sandbox',
+  ofSandbox('post', '/accounts', {
     id: 'createAccount',
     summary: 'Create a further account at every provider, for a client with two keys',
     input: newAccountSchema,
@@ -52,15 +53,13 @@ export const sandboxRoutes = [
     reply: ['The account, and its keys.', accountSchema],
     run: async ({ sandbox }, { name }) => toAccount(await sandbox.account(name)),
   }),
-  route('delete', '/sandboxes/{id}', {
-    tag: 'Sandbox',
+  ofSandbox('delete', '/sandboxes/{id}', {
     id: 'endSandbox',
     summary: 'End a sandbox that was opened, as at the end of its test',
     reply: ['It has ended.', endedSchema],
     run: async ({ sandboxes }, { id }) => ({ unstruck: (await sandboxes.end(id)).map(toArmed) }),
   }),
-  route('get', '/mails', {
-    tag: 'Journal',
+  ofJournal('get', '/mails', {
     id: 'listMails',
     summary: 'Mails of the marketplace, oldest first',
     reply: ['Empty without a marketplace.', mailsSchema],
@@ -68,8 +67,7 @@ export const sandboxRoutes = [
       mails: sandbox.mails.map(({ at, ...mail }) => ({ at: new Date(at).toISOString(), ...mail })),
     }),
   }),
-  route('post', '/clock/advance-until-idle', {
-    tag: 'Clock',
+  ofClock('post', '/clock/advance-until-idle', {
     id: 'advanceClockUntilIdle',
     summary: 'Advance the clock until no work is in progress',
     reply: clockReply,
@@ -78,15 +76,13 @@ export const sandboxRoutes = [
       return show(clock);
     },
   }),
-  route('get', '/clock', {
-    tag: 'Clock',
+  ofClock('get', '/clock', {
     id: 'getClock',
     summary: 'Current time of all servers of the sandbox',
     reply: clockReply,
     run: ({ sandbox }) => show(sandbox.clock),
   }),
-  route('post', '/clock/advance', {
-    tag: 'Clock',
+  ofClock('post', '/clock/advance', {
     id: 'advanceClock',
     summary: 'Advance the clock; everything that becomes due runs in order',
     description: 'If the client disconnects, the clock stops where it is.',
@@ -98,8 +94,7 @@ export const sandboxRoutes = [
       return show(clock);
     },
   }),
-  route('post', '/clock/freeze', {
-    tag: 'Clock',
+  ofClock('post', '/clock/freeze', {
     id: 'freezeClock',
     summary: 'Freeze the clock, also for waiting requests; it can still be advanced',
     reply: clockReply,
@@ -108,8 +103,7 @@ export const sandboxRoutes = [
       return show(clock);
     },
   }),
-  route('post', '/clock/resume', {
-    tag: 'Clock',
+  ofClock('post', '/clock/resume', {
     id: 'resumeClock',
     summary: 'Unfreeze the clock',
     reply: clockReply,

@@ -5,27 +5,26 @@ import { parseScenario } from '../state/read-scenario.ts';
 import { runScenario } from '../state/run-scenario.ts';
 import { scenarioSchema } from '../state/scenario-format.ts';
 import { snapshotSchema } from '../state/snapshots.ts';
-import { type ControlDeps, route } from './route.ts';
+import { type ControlDeps, routesOf } from './route.ts';
 import { dumpSchema, newSnapshotSchema, playedSchema, snapshotListSchema } from './schemas.ts';
 
+const ofState = routesOf('State');
+
 export const stateRoutes = [
-  route('post', '/reset', {
-    tag: 'State',
+  ofState('post', '/reset', {
     id: 'reset',
     summary: 'Reset the sandbox to its start',
     description:
       'Resets the time, all resources, armed faults and the journal. Initial keys and snapshots stay; accounts created since are gone. It waits for a running change of the clock; unanswered requests are broken off.',
     run: ({ snapshots }) => snapshots.reset(),
   }),
-  route('get', '/snapshots', {
-    tag: 'State',
+  ofState('get', '/snapshots', {
     id: 'listSnapshots',
     summary: 'The snapshots, in memory',
     reply: ['Oldest first.', snapshotListSchema],
     run: ({ snapshots }) => ({ snapshots: snapshots.list() }),
   }),
-  route('post', '/snapshots', {
-    tag: 'State',
+  ofState('post', '/snapshots', {
     id: 'takeSnapshot',
     summary: 'Take a snapshot',
     description: 'Replaces a snapshot of the same name.',
@@ -36,8 +35,7 @@ export const stateRoutes = [
     reply: ['The snapshot.', snapshotSchema],
     run: ({ snapshots }, { name }) => snapshots.take(name),
   }),
-  route('post', '/snapshots/{name}/restore', {
-    tag: 'State',
+  ofState('post', '/snapshots/{name}/restore', {
     id: 'restoreSnapshot',
     summary: 'Restore a snapshot',
     description:
@@ -45,21 +43,18 @@ export const stateRoutes = [
     reply: ['The snapshot.', snapshotSchema],
     run: ({ snapshots }, { name }) => snapshots.restore(name),
   }),
-  route('delete', '/snapshots/{name}', {
-    tag: 'State',
+  ofState('delete', '/snapshots/{name}', {
     id: 'removeSnapshot',
     summary: 'Delete a snapshot',
     run: ({ snapshots }, { name }) => snapshots.remove(name),
   }),
-  route('get', '/dump', {
-    tag: 'State',
+  ofState('get', '/dump', {
     id: 'dump',
     summary: 'Dump the state: machines and volumes of each platform, and instances of all accounts',
     reply: ['Now.', dumpSchema],
     run: dump,
   }),
-  route('post', '/scenarios', {
-    tag: 'State',
+  ofState('post', '/scenarios', {
     id: 'playScenario',
     summary: 'Run a scenario',
     description:

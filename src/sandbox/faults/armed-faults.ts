@@ -65,7 +65,7 @@ export class ArmedFaults {
     this.#listeners.add(listener);
   }
 
-  add(name: FaultName, options: object): ArmedFault {
+  add(name: FaultName, options: Record<string, unknown>): ArmedFault {
     return this.#make({
       id: `fault-${++this.#made}`,
       name,

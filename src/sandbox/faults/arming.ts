@@ -1,7 +1,6 @@
-import { tryDecodeURIComponent } from 'hono/utils/url';
 import { z } from 'zod';
 import { invalidRequest } from '../../contract/errors.ts';
-import { withoutBase } from '../operations.ts';
+import { withIds, withoutBase } from '../operations.ts';
 import { MARKETPLACE, mostLike, withoutInfinity } from '../options.ts';
 import { parseSetting } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
@@ -78,7 +77,10 @@ export function armingSchemaOf(name: FaultName) {
 }
 
 /** Validates the options. @throws {ApiError} */
-export function checkedArming(name: FaultName, given: object): { provider?: string | undefined } {
+export function checkedArming(
+  name: FaultName,
+  given: object,
+): Record<string, unknown> & { provider?: string | undefined } {
   const options = withoutInfinity(given);
   const { fault } = parseSetting(anyArmingSchema, { ...options, fault: name });
   const { fault: _name, ...checked } = parseSetting(armingSchemaOf(fault), { ...options, fault });
@@ -122,8 +124,10 @@ function faultsLike(text: string): string | undefined {
 
 export interface Occasion {
   provider: string;
-  /** The route, or the call of the driver. Undefined for machines and SSH. */
-  on?: { method: string; path: string } | { call: string };
+  /** The route, such as `GET /instances/{id}`, or the call of the driver. Undefined for machines and SSH. */
+  on?: string;
+  /** The method and the path, for a fault of one path. */
+  at?: string;
   resource: string | undefined;
   request?: Request;
   connection?: object | undefined;
@@ -142,7 +146,7 @@ export interface ArmedView {
 export interface SavedFault {
   id: string;
   name: FaultName;
-  options: object;
+  options: Record<string, unknown>;
   seen: number;
   hits: number;
   counts: [step: string, count: number][];
@@ -164,13 +168,13 @@ export class ArmedFault {
   readonly name: FaultName;
   readonly fault: Fault;
   readonly options: z.output<z.ZodObject<typeof armingShape>>;
+  /** All that it was armed with, its own settings included. */
   readonly params: Record<string, unknown>;
   seen: number;
   hits: number;
   /** Time of the last occasion. */
   seenAt: number | undefined;
   #isDisarmed = false;
-  readonly #given: Record<string, unknown>;
   readonly #memory = new Map<string, unknown>();
   /** For a fault of connections: those that it met, with the number of requests since it struck. */
   readonly #connections = new WeakMap<object, { isStruck: boolean; requests: number }>();
@@ -179,13 +183,11 @@ export class ArmedFault {
   readonly #ports: Ports;
 
   constructor({ id, name, options, seen, hits, counts, armedAt, seenAt }: SavedFault, ports: Ports) {
-    const { fault: _name, ...given } = armingSchemaOf(name).parse({ ...options, fault: name });
     this.id = id;
     this.name = name;
     this.fault = faultCatalog[name];
-    this.#given = given;
-    this.options = z.object(armingShape).parse(given);
-    this.params = this.fault.params.parse(given);
+    this.options = z.object(armingShape).parse(options);
+    this.params = options;
     this.seen = seen;
     this.hits = hits;
     this.#counts = new Map(counts);
@@ -301,61 +303,37 @@ export class ArmedFault {
   save(): SavedFault {
     const { id, name, seen, hits, seenAt } = this;
     const counts = [...this.#counts];
-    return { id, name, options: this.#given, seen, hits, counts, armedAt: this.#armedAt, seenAt };
+    return { id, name, options: this.params, seen, hits, counts, armedAt: this.#armedAt, seenAt };
   }
 
   toJSON(): ArmedView {
     const { id, name, seen, hits, isOver } = this;
-    return { id, fault: name, options: this.#given, seen, hits, isOver };
+    return { id, fault: name, options: this.params, seen, hits, isOver };
   }
 
-  #fitsRoute({ on }: Occasion): boolean {
-    if (on === undefined) return true;
+  #fitsRoute({ on, at = on }: Occasion): boolean {
+    if (on === undefined || at === undefined) return true;
     const { route = this.fault.on } = this.options;
-    return [route]
-      .flat()
-      .some((pattern) => ('call' in on ? pattern === on.call || pattern === '*' : matches(pattern, on)));
+    return [route].flat().some((pattern) => matches(pattern, on) || matches(pattern, at));
   }
 
   #changesList({ on, resource }: Occasion): boolean {
-    const isList = on !== undefined && 'method' in on && on.method === 'GET' && resource === undefined;
-    return isList && this.fault.layer === 'answer' && this.fault.changesLists === true;
+    const isList = on?.startsWith('GET ') && resource === undefined;
+    return isList === true && this.fault.layer === 'answer' && this.fault.changesLists === true;
   }
 }
 
 /**
  * Returns the key by which occasions are counted: the same requests or calls at one provider share it.
  */
-export function stepOf({ provider, on }: Occasion): string {
-  const what = on === undefined ? '-' : 'call' in on ? on.call : `${on.method} ${routeOf(on.path)}`;
-  return `${provider} ${what}`;
+export function stepOf({ provider, on = '-' }: Occasion): string {
+  return `${provider} ${on}`;
 }
 
-/** The path with `{id}` in place of a resource's id. */
-function routeOf(path: string): string {
-  return path.replace(
-    /(\/(?:instances|volumes|deployments|ssh-keys|teams\/details)\/)(?!locations$|pricing$|regions$)[^/]+/,
-    '$1{id}',
-  );
-}
-
-/** The instance, volume or deployment in a path. */
-export function resourceOf(path: string): string | undefined {
-  const parts = path.split('/');
-  const index = routeOf(path).split('/').indexOf('{id}');
-  return index === -1 ? undefined : tryDecodeURIComponent(parts[index] ?? '');
-}
-
-function matches(pattern: string, { method, path }: { method: string; path: string }): boolean {
-  if (pattern === '*') return true;
-  const [wantedMethod, wantedPath = ''] = pattern.split(' ');
-  if (wantedMethod !== method && wantedMethod !== '*') return false;
-  const wanted = withoutBase(wantedPath).split('/');
-  const given = path.split('/');
-  return (
-    wanted.length === given.length &&
-    wanted.every((part, index) =>
-      part.startsWith('{') ? routeOf(path).split('/')[index] === '{id}' : part === given[index],
-    )
-  );
+/** Whether a pattern, such as `GET /v1/instances/{instanceId}` or `* /volumes`, fits a route. */
+function matches(pattern: string, on: string): boolean {
+  const [method = '', path = ''] = pattern.split(' ');
+  if (path === '') return pattern === '*' || pattern === on;
+  const wanted = withIds(withoutBase(path));
+  return method === '*' ? on.endsWith(` ${wanted}`) : on === `${method} ${wanted}`;
 }

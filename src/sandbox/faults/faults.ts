@@ -59,7 +59,7 @@ export class Faults {
       assertRoute(checked.provider === undefined ? servers : [checked.provider], route);
     const armed = this.#armed.add(name, checked);
     this.#machines.forget();
-    for (const provider of this.#platform.providers) await this.#machines.strike(provider, undefined);
+    for (const provider of this.#deps.providers.keys()) await this.#machines.strike(provider, undefined);
     if (armed.fault.layer === 'platform') this.#platform.askAgain(armed, this.#deps.held());
     return armed;
   }
@@ -95,10 +95,9 @@ export class Faults {
     return armed !== undefined;
   }
 
-  /** Disarms all faults, and releases hanging calls. */
+  /** Disarms all faults. */
   clear(): void {
     this.#armed.clear();
-    this.#platform.releaseAll();
   }
 
   save(): SavedFaults {

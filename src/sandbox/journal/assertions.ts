@@ -3,8 +3,17 @@ import { MARKETPLACE } from '../options.ts';
 import type { JournalEntry } from './entry.ts';
 import { isMatch, type JournalFilter, journalFilterSchema } from './filter.ts';
 
-const filter = journalFilterSchema.omit({ limit: true }).optional();
+const one = journalFilterSchema.omit({ limit: true });
+
+function assertion<Name extends string, Shape extends z.ZodRawShape = Record<never, never>>(
+  name: Name,
+  description: string,
+  shape: Shape = {} as Shape,
+) {
+  return z.strictObject({ assert: z.literal(name), ...shape, where: one.optional() }).meta({ description });
+}
 const seconds = z.number().positive();
+const count = z.int().nonnegative().optional();
 
 /**
  * An assertion about a client's requests. `where` selects the requests; the default is all. What the marketplace sends
@@ -12,40 +21,34 @@ const seconds = z.number().positive();
  */
 export const assertionSchema = z
   .discriminatedUnion('assert', [
-    z.strictObject({ assert: z.literal('polled_at_least_every'), seconds, where: filter }).meta({
-      description:
-        'While an instance or deployment was active, it was read at least this often, not counting the time that Retry-After asked for.',
+    assertion(
+      'polled_at_least_every',
+      'While an instance or deployment was active, it was read at least this often, not counting the time that Retry-After asked for.',
+      { seconds },
+    ),
+    assertion('polled_at_most_every', 'No instance or deployment was read more often than this.', {
+      seconds,
+    }),
+    assertion(
+      'never_created_twice',
+      'No two creates with the same name (without a name: the same body) made two resources, unless the first had been deleted or had ended; a lost answer counts as the resource that the server made.',
+    ),
+    assertion(
+      'all_destroyed',
+      'For each created resource, a delete was accepted, or a request found it ended.',
+    ),
+    assertion('not_read_when_gone', 'Once a read found a resource gone (404), it was not read again.'),
+    assertion(
+      'retry_after_kept',
+      'After an answer with Retry-After, the same request was not repeated before that time.',
+    ),
+    assertion('requests', 'Number of matching requests.', {
+      exactly: count,
+      at_least: count,
+      at_most: count,
     }),
     z
-      .strictObject({ assert: z.literal('polled_at_most_every'), seconds, where: filter })
-      .meta({ description: 'No instance or deployment was read more often than this.' }),
-    z.strictObject({ assert: z.literal('never_created_twice'), where: filter }).meta({
-      description:
-        'No two creates with the same name (without a name: the same body) made two resources, unless the first had been deleted or had ended; a lost answer counts as the resource that the server made.',
-    }),
-    z.strictObject({ assert: z.literal('all_destroyed'), where: filter }).meta({
-      description: 'For each created resource, a delete was accepted, or a request found it ended.',
-    }),
-    z
-      .strictObject({ assert: z.literal('not_read_when_gone'), where: filter })
-      .meta({ description: 'Once a read found a resource gone (404), it was not read again.' }),
-    z.strictObject({ assert: z.literal('retry_after_kept'), where: filter }).meta({
-      description: 'After an answer with Retry-After, the same request was not repeated before that time.',
-    }),
-    z
-      .strictObject({
-        assert: z.literal('requests'),
-        where: filter,
-        exactly: z.int().nonnegative().optional(),
-        at_least: z.int().nonnegative().optional(),
-        at_most: z.int().nonnegative().optional(),
-      })
-      .meta({ description: 'Number of matching requests.' }),
-    z
-      .strictObject({
-        assert: z.literal('in_order'),
-        filters: z.array(journalFilterSchema.omit({ limit: true })).min(1),
-      })
+      .strictObject({ assert: z.literal('in_order'), filters: z.array(one).min(1) })
       .meta({ description: 'One request matches each filter, in this order.' }),
   ])
   .meta({ id: 'Assertion' });
@@ -90,17 +93,19 @@ export function breachesOf(assertion: ParsedAssertion, all: readonly JournalEntr
   if (assertion.assert === 'in_order') return outOfOrder(assertion.filters, all);
   const where: JournalFilter = assertion.where ?? {};
   const entries = all.filter((entry) => isMatch(entry, where) && isOfClient(entry, where.account));
+  const inEach = (find: (id: string, life: JournalEntry[]) => Breach[]): Breach[] =>
+    lives(entries).flatMap(({ id, life }) => find(id, life));
   switch (assertion.assert) {
     case 'polled_at_least_every':
-      return lives(entries).flatMap(({ id, life }) => slowPolls(id, life, assertion.seconds, now));
+      return inEach((id, life) => slowPolls(id, life, assertion.seconds, now));
     case 'polled_at_most_every':
-      return lives(entries).flatMap(({ id, life }) => fastPolls(id, life, assertion.seconds));
+      return inEach((id, life) => fastPolls(id, life, assertion.seconds));
     case 'never_created_twice':
       return doubleCreates(entries);
     case 'all_destroyed':
-      return lives(entries).flatMap(({ id, life }) => leftBehind(id, life));
+      return inEach(leftBehind);
     case 'not_read_when_gone':
-      return lives(entries).flatMap(({ id, life }) => readsOfGone(id, life));
+      return inEach(readsOfGone);
     case 'retry_after_kept':
       return hastyRetries(entries);
     case 'requests':
@@ -154,23 +159,21 @@ const isKnownMade = (entry: JournalEntry, id: string): boolean =>
 function slowPolls(id: string, life: readonly JournalEntry[], seconds: number, now: number): Breach[] {
   const breaches: Breach[] = [];
   let last: JournalEntry | undefined;
+  const check = (at: number, end?: JournalEntry): void => {
+    if (last === undefined || silenceUntil(at, last) <= seconds) return;
+    const until = end === undefined ? ', until now' : '';
+    breaches.push({
+      message: `${id} was not read for ${silenceUntil(at, last)} s${until}`,
+      resource: id,
+      entries: end === undefined ? [last] : [last, end],
+    });
+  };
   for (const entry of life) {
-    if (last !== undefined && isRead(entry) && silenceUntil(Date.parse(entry.at), last) > seconds)
-      breaches.push({
-        message: `${id} was not read for ${silenceUntil(Date.parse(entry.at), last)} s`,
-        resource: id,
-        entries: [last, entry],
-      });
+    if (isRead(entry)) check(Date.parse(entry.at), entry);
     if (last !== undefined && isEnd(entry)) return breaches;
     if (isKnownMade(entry, id) || isRead(entry)) last = entry;
   }
-  const silence = last === undefined ? 0 : silenceUntil(now, last);
-  if (last !== undefined && silence > seconds)
-    breaches.push({
-      message: `${id} was not read for ${silence} s, until now`,
-      resource: id,
-      entries: [last],
-    });
+  check(now);
   return breaches;
 }
 
@@ -274,19 +277,12 @@ function wrongCount(
   const least = exactly ?? at_least ?? (at_most === undefined ? 1 : 0);
   const most = exactly ?? at_most ?? Number.POSITIVE_INFINITY;
   if (entries.length >= least && entries.length <= most) return [];
-  const expected =
-    least === most
-      ? String(least)
-      : most === Number.POSITIVE_INFINITY
-        ? `at least ${least}`
-        : `${least} to ${most}`;
+  const range = most === Number.POSITIVE_INFINITY ? `at least ${least}` : `${least} to ${most}`;
+  const expected = least === most ? least : range;
   return [{ message: `${entries.length} requests match, expected ${expected}`, entries }];
 }
 
-function outOfOrder(
-  filters: readonly z.infer<typeof journalFilterSchema>[] | readonly object[],
-  entries: readonly JournalEntry[],
-): Breach[] {
+function outOfOrder(filters: readonly JournalFilter[], entries: readonly JournalEntry[]): Breach[] {
   let from = 0;
   for (const [index, one] of filters.entries()) {
     const found = entries.findIndex((entry, at) => at >= from && isMatch(entry, one));

@@ -50,17 +50,13 @@ export function isMatch(entry: JournalEntry, filter: JournalFilter): boolean {
     isEqual(account, entry.account) &&
     isEqual(method, entry.method) &&
     isEqual(operation, entry.operation) &&
-    (isEqual(resource, entry.resource) || isOneOf(resource, entry.made)) &&
+    (isEqual(resource, entry.resource) || entry.made?.includes(resource ?? '') === true) &&
     isPathMatch(filter.path, entry.path) &&
     isStatusMatch(filter.status, entry.status) &&
     isFaultMatch(filter.fault, entry.faults) &&
     (filter.after === undefined || Date.parse(entry.at) >= Date.parse(filter.after)) &&
     (filter.before === undefined || Date.parse(entry.at) < Date.parse(filter.before))
   );
-}
-
-function isOneOf(asked: string | undefined, values: readonly string[] = []): boolean {
-  return asked !== undefined && values.includes(asked);
 }
 
 /** A pattern without a query matches the path only. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { nextTurn } from '../../ports/clock.ts';
-import { operationOf } from '../operations.ts';
+import { routeOf } from '../operations.ts';
 import type { Exchange } from '../provider.ts';
 import { type JournalEntry, type KeptHeaders, Recent, toBody } from './entry.ts';
 import { bodyOfWhole } from './whole-answer.ts';
@@ -10,17 +10,22 @@ interface Body {
   state: 'reading' | 'whole' | 'cut' | 'broken';
 }
 
+/** What many exchanges have in common. */
+type Kind = Pick<JournalEntry, 'provider' | 'account' | 'method' | 'path'>;
+
 /** An answer of the server itself. The body is that of a create. */
 interface Served {
   status: number;
   body: Body | undefined;
 }
 
-/** An exchange, running or finished. Its entry is computed on demand. Equal headers and bodies are shared. */
+const NONE: readonly Served[] = [];
+
+/** An exchange, running or finished. Its entry is computed on demand. Equal parts are shared: a poll is a few numbers. */
 export class Recording {
   readonly number: number;
   readonly #at: number;
-  readonly #of: Pick<JournalEntry, 'provider' | 'account' | 'method' | 'path'>;
+  readonly #of: Kind;
   readonly #headers: Record<string, string>;
   readonly #body: Body | undefined;
   #status: number | undefined;
@@ -28,15 +33,16 @@ export class Recording {
   #answerBody: Body | undefined;
   #problem: string | undefined;
   /** The server's own answers: several, if it got the request several times. */
-  #served: readonly Served[] = [];
+  #served: readonly Served[] = NONE;
   #faults: string[] | undefined;
   #durationMs = 0;
 
   constructor(number: number, at: number, { provider, account, request }: Exchange, reading: Reading) {
     const { pathname, search } = new URL(request.url);
+    const of = { provider, account, method: request.method, path: pathname + search };
     this.number = number;
     this.#at = at;
-    this.#of = { provider, account, method: request.method, path: pathname + search };
+    this.#of = reading.kinds.get(JSON.stringify(of), () => of);
     this.#headers = reading.headers.of('request', request.headers);
     this.#body = reading.start(request);
   }
@@ -45,8 +51,11 @@ export class Recording {
   served(response: Response, reading: Reading): void {
     const isCreated = this.#of.method === 'POST' && response.ok;
     // The answer of a read is kept once, as the caller gets it.
-    const body = isCreated ? reading.start(response) : undefined;
-    this.#served = [...this.#served, { status: response.status, body }];
+    const served = { status: response.status, body: isCreated ? reading.start(response) : undefined };
+    const isPlain = this.#served === NONE && !isCreated;
+    this.#served = isPlain
+      ? reading.served.get(String(response.status), () => [served])
+      : [...this.#served, served];
   }
 
   answered(response: Response, now: number, reading: Reading): void {
@@ -67,10 +76,10 @@ export class Recording {
 
   toEntry(): JournalEntry {
     const { provider, account, method, path } = this.#of;
-    const found = operationOf(provider, method, path);
+    const found = routeOf(provider, method, path);
     const body = toBody(this.#answerBody?.text);
     const made = this.#made();
-    const resource = found?.resource ?? (isCreate(method, this.#status) ? idIn(body) : undefined);
+    const resource = found.resource ?? (isCreate(method, this.#status) ? idIn(body) : undefined);
     const problem = this.#problem ?? problemOf(this.#answerBody);
     return {
       number: this.number,
@@ -79,7 +88,7 @@ export class Recording {
       account,
       method,
       path,
-      operation: found?.operation,
+      operation: found.operation,
       resource,
       request: { headers: this.#headers, body: toBody(this.#body?.text) },
       status: this.#status ?? null,
@@ -125,6 +134,8 @@ function problemOf(body: Body | undefined): string | undefined {
 export class Reading {
   readonly headers: KeptHeaders;
   readonly #open = new Set<Promise<void>>();
+  readonly kinds = new Recent<Kind>();
+  readonly served = new Recent<readonly Served[]>();
   readonly #bodies = new Recent<Body>();
   readonly #maxBytes: number;
 

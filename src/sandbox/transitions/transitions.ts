@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { invalidRequest } from '../../contract/errors.ts';
 import type { Carry } from '../../platform-model/platform.ts';
-import { resourceOf } from '../faults/arming.ts';
 import { type FaultClock, NEVER_MS } from '../faults/fault.ts';
+import { routeOf } from '../operations.ts';
 import { phaseOf, phases, volumePhaseOf } from '../phases.ts';
 import type { Layer, Targets } from '../provider.ts';
 import { parseSetting, withFullName } from '../settings.ts';
@@ -121,7 +121,7 @@ export class Transitions {
   readonly layer: Layer = async ({ provider, request }, next) => {
     if (this.#held.size === 0) return next(request);
     const { pathname } = new URL(request.url);
-    const resource = request.method === 'GET' ? resourceOf(pathname) : undefined;
+    const { resource } = request.method === 'GET' ? routeOf(provider, 'GET', pathname) : {};
     const polled: [key: string, held: Held][] = [];
     for (const [key, held] of this.#held) {
       if (

@@ -1,7 +1,7 @@
-import { withoutBase } from '../../operations.ts';
+import { routeOf, withoutBase } from '../../operations.ts';
 import type { Exchange, Layer } from '../../provider.ts';
 import type { ArmedFaults } from '../armed-faults.ts';
-import { type Occasion, resourceOf } from '../arming.ts';
+import type { Occasion } from '../arming.ts';
 import type { HttpFault } from '../fault.ts';
 import type { MachineFaults } from './machines.ts';
 
@@ -39,6 +39,7 @@ function isHttp(fault: { layer: string }): fault is HttpFault {
 }
 
 function occasionOf({ provider, request, connection }: Exchange): Occasion {
-  const path = withoutBase(new URL(request.url).pathname);
-  return { provider, connection, on: { method: request.method, path }, resource: resourceOf(path) };
+  const { pathname } = new URL(request.url);
+  const { route, resource } = routeOf(provider, request.method, pathname);
+  return { provider, connection, on: route, at: `${request.method} ${withoutBase(pathname)}`, resource };
 }

@@ -76,8 +76,7 @@ function isPollOf(poll: Occasion | undefined, machine: Occasion): boolean {
 }
 
 function isPollOfMachines(poll: Occasion | undefined): boolean {
-  if (poll?.on === undefined || !('method' in poll.on)) return false;
-  return poll.on.method === 'GET' && /^\/instances(\/[^/]+)?$/.test(poll.on.path);
+  return ['GET /instances', 'GET /instances/{id}'].includes(poll?.on ?? '');
 }
 
 /** Faults of the SSH proof of a provider's machines. */

@@ -23,7 +23,6 @@ export type SavedStuck = [key: string, stuck: StuckCall][];
 export class PlatformFaults {
   readonly #armed: ArmedFaults;
   readonly #targets: Targets;
-  readonly #injectors = new Map<string, FaultInjector>();
   /** The last call for each machine and volume, if it is stuck. By provider and ref. */
   readonly #stuck = new Map<string, StuckCall>();
 
@@ -38,23 +37,12 @@ export class PlatformFaults {
       if (!this.#armed.has('platform')) return 'none';
       return this.#planned(provider, method as Method, ref);
     }, this.#armed.clock);
-    this.#injectors.set(provider, injector);
     return async (method, ref, call) => {
       await machines.strike(provider, undefined);
       const answer = await injector.carry(method, ref, call);
       await machines.strike(provider, undefined);
       return answer;
     };
-  }
-
-  /** Providers whose calls are carried. */
-  get providers(): Iterable<string> {
-    return this.#injectors.keys();
-  }
-
-  /** Lets hanging calls go through. */
-  releaseAll(): void {
-    for (const injector of this.#injectors.values()) injector.release();
   }
 
   /** Continues the work that was stuck because of a fault. */
@@ -82,7 +70,7 @@ export class PlatformFaults {
 
   /** Whether an armed fault makes a provider's platform list fewer machines than there are. */
   falsifiesLists(provider: string): boolean {
-    const list = { provider, on: { call: 'list' }, resource: undefined };
+    const list = { provider, on: 'list', resource: undefined };
     return this.#armed.all.some((armed) => armed.fault.layer === 'platform' && armed.fits(list));
   }
 
@@ -98,7 +86,7 @@ export class PlatformFaults {
   async #planned(provider: string, method: Method, ref: OwnerRef | undefined) {
     const key = `${provider} ${ref}`;
     if (isStep({ method })) this.#stuck.delete(key);
-    const on = { call: method };
+    const on = method;
     const fitting = this.#armed.all.filter(
       (armed) => armed.fault.layer === 'platform' && armed.fits({ provider, on, resource: armed.resource }),
     );
