@@ -1,7 +1,7 @@
 import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { observe } from './call-platform.ts';
-import type { ReconcileContext } from './context.ts';
+import type { Calling, Recording } from './context.ts';
 import { areLossesAccepted, judgeHosts } from './loss-cap.ts';
 import { isUnseen, type SharedListing, toHosts } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
@@ -29,7 +29,7 @@ type Located = Pick<InstanceRecord, 'ownerRef' | 'host'>;
  * or the operator accepts losses.
  */
 export async function confirmMachine(
-  context: ReconcileContext,
+  context: Recording & Calling,
   record: Located,
   { isBeingRemoved = false } = {},
 ): Promise<Observation<ObservedMachine>> {
@@ -59,7 +59,7 @@ function mayHaveMoved(host: string): string {
  * machine answered.
  */
 export function readMachine(
-  context: ReconcileContext,
+  context: Recording & Calling,
   { ownerRef, host }: Located,
 ): Promise<Presence<ObservedMachine>> {
   return observe(context, async (): Promise<Presence<ObservedMachine>> => {
@@ -72,7 +72,7 @@ export function readMachine(
 
 /** Like {@link confirmMachine}, for a volume. */
 export async function confirmVolume(
-  context: ReconcileContext,
+  context: Recording & Calling,
   ref: OwnerRef,
 ): Promise<Observation<ObservedVolume>> {
   const observedAt = context.clock.now();

@@ -10,7 +10,7 @@ import { putInstanceWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, ResourceKind } from '../model/work.ts';
 import { callOnce } from '../platform/call-platform.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Calling, ReconcileContext, Recording } from '../platform/context.ts';
 import { proveEndpoint } from '../steps/instance/verify.ts';
 import { type Adopted, auditByServer, type OrphanOutcome } from './without-row.ts';
 
@@ -123,7 +123,7 @@ interface Plan {
  * machine that is being removed is not ordered to be: it ends when it is gone, or by the next DELETE.
  */
 async function planAdoption(
-  context: ReconcileContext,
+  context: Recording & Calling,
   machine: ObservedMachine,
   { spec, createdAt }: NotedInstance,
 ): Promise<Plan> {

@@ -2,7 +2,7 @@ import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
 import { type Attachment, type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { ReconcileContext, Recording } from '../platform/context.ts';
 import { isAttachable, workOnAttachments } from '../volumes/attach.ts';
 import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
@@ -38,7 +38,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
 }
 
 /** Updates the size and the attachments of a volume's row from the platform, after a restore. */
-export async function reconcileVolume(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
+export async function reconcileVolume(context: Recording, volume: ObservedVolume): Promise<void> {
   const { store, clock } = context;
   const row = await store.read.volumes.byOwnerRef(volume.ref);
   if (row === null || isEnding(row)) return;
@@ -64,7 +64,7 @@ function isEnding({ deletedAt, status }: VolumeRecord): boolean {
  * The listed attachments as rows. Instances that cannot have volumes are detached; machines without a row are skipped.
  */
 async function listedAttachments(
-  { store }: ReconcileContext,
+  { store }: Recording,
   volumeId: string,
   machines: readonly OwnerRef[],
 ): Promise<Attachment[]> {

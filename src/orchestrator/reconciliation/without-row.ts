@@ -12,7 +12,7 @@ import type { Sighting, SightingDetail } from '../model/sighting.ts';
 import type { Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import { callOnce } from '../platform/call-platform.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Calling, ReconcileContext, Recording } from '../platform/context.ts';
 import { ISSUED_ID } from '../platform/not-found-guard.ts';
 import type { Judge, Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
@@ -204,13 +204,13 @@ const LONGEST_PAUSE_MS = 60 * 60_000;
 
 /** Applies `reconcile.orphans` to machines, or parts of machines, with Berth's tag whose row is missing and cannot be restored. */
 export class OrphanPolicy {
-  readonly #context: ReconcileContext;
+  readonly #context: Recording & Calling;
   /** Machines with a call in progress. */
   readonly #underWay = new Set<OwnerRef>();
   /** How often it acted on a machine that is still there, and when it may act again. */
   readonly #tries = new Map<OwnerRef, { count: number; notBefore: number }>();
 
-  constructor(context: ReconcileContext) {
+  constructor(context: Recording & Calling) {
     this.#context = context;
   }
 
