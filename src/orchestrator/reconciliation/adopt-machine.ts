@@ -103,7 +103,7 @@ async function insertAdopted(
       await putInstanceWork(tx, record.id, plan.work, context.clock.now(), plan.deadlineAt);
     log.warn(
       { ...instanceLogNames(record), status: record.status, power: machine.power },
-      `the row of a machine was restored from its note: ${context.sightings.whyRowless}`,
+      `the row of a machine was restored from its note: ${context.sightings.whyRowIsMissing}`,
     );
     return true;
   });

@@ -31,7 +31,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     const { status } = await applyAttachments(tx, record, shown, clock.now());
     log.warn(
       { ...volumeLogNames(record), status, attachments: shown.length },
-      `the row of a volume was restored from its note: ${context.sightings.whyRowless}`,
+      `the row of a volume was restored from its note: ${context.sightings.whyRowIsMissing}`,
     );
   });
   return 'adopted';

@@ -60,7 +60,7 @@ function toSighting(
 }
 
 /** The listed resources of one kind that have no row. */
-export class Rowless<T extends ObservedMachine | ObservedVolume> {
+export class ResourcesWithoutRow<T extends ObservedMachine | ObservedVolume> {
   readonly #context: ReconcileContext;
   readonly #kind: ResourceKind;
   readonly #adopt: (resource: T) => Promise<Adopted>;
@@ -142,7 +142,7 @@ type Deps = Pick<ReconcileContext, 'store' | 'driver' | 'installationId' | 'othe
  * Also records the resources of a listing that have no row, so that their ids read 503 from then on. Most listings only
  * prove that some resource is gone: the next round restores the rows. `hasRow` may be false for a resource with a row.
  */
-export function recordingRowless<T extends ObservedMachine | ObservedVolume>(
+export function recordingMissingRows<T extends ObservedMachine | ObservedVolume>(
   deps: Deps,
   kind: ResourceKind,
   judge: Judge<T>,
