@@ -40,7 +40,10 @@ export async function confirmMachine(
   if (isBeingRemoved && found.answer === 'unknown' && found.hosts !== undefined && host !== null) {
     const { answered, silent } = toHosts(found.hosts);
     const isOnlyElsewhere = answered !== 'all' && answered.has(host);
-    if (isOnlyElsewhere && (machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(context))))
+    if (
+      isOnlyElsewhere &&
+      (machines.partialListings.has(ownerRef, silent) || (await areLossesAccepted(context)))
+    )
       found = { answer: 'gone' };
     else if (isOnlyElsewhere) found = { ...found, reason: `${found.reason}; ${mayHaveMoved(host)}` };
   }

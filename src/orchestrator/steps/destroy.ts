@@ -114,12 +114,12 @@ export async function stepDestroy(
   const { driver, machines, clock } = context;
   const keepDisksUntil = disksKeptUntil(order, context);
   if (clock.now() < keepDisksUntil) return switchOff(context, lease, record, keepDisksUntil);
-  if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
+  if (record.host !== null && lease.cookie === null) await machines.listBeforeRemoval(record.ownerRef);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
     find: () => confirmMachine(context, record, { isBeingRemoved: true }),
     isOnHost: record.host !== null,
-    sent: () => machines.seenBeside.removalSent(record.ownerRef),
+    sent: () => machines.partialListings.removalSent(record.ownerRef),
   });
   const settle: Decide<InstanceRecord> = async (tx, current, lease) =>
     unproved(context, lease, current, removal) ??
@@ -236,7 +236,7 @@ export async function stepDestroyAttempt(
       return settleAttempt(context, lease, async () => retry(context, lease, COPY_NOT_SHOWN));
   }
   const isMachine = volumes === undefined;
-  if (isMachine && host !== null && lease.cookie === null) await context.machines.seeBesideSilence(ref);
+  if (isMachine && host !== null && lease.cookie === null) await context.machines.listBeforeRemoval(ref);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => (volumes ?? driver).destroy(ref, cookie, destroyOrder, call),
     find: () =>
@@ -244,12 +244,12 @@ export async function stepDestroyAttempt(
         ? confirmMachine(context, { ownerRef: ref, host }, { isBeingRemoved: true })
         : confirmVolume(context, ref),
     isOnHost: isMachine && host !== null,
-    ...(isMachine && { sent: () => context.machines.seenBeside.removalSent(ref) }),
+    ...(isMachine && { sent: () => context.machines.partialListings.removalSent(ref) }),
   });
   await settleAttempt(context, lease, async (tx, current, lease): Promise<Next> => {
     const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
     if (next !== undefined) return next;
-    if (isMachine) context.machines.seenBeside.removed(ref);
+    if (isMachine) context.machines.partialListings.removed(ref);
     await tx.attempts.put({ ...current, closedAt: context.clock.now() });
     return finish;
   });

@@ -152,7 +152,7 @@ export async function endInstance(
   because?: string,
 ): Promise<Next> {
   const now = clock.now();
-  machines.seenBeside.removed(record.ownerRef);
+  machines.partialListings.removed(record.ownerRef);
   await Promise.all([dropAttachmentsOf(tx, record.id, now), tx.claims.release(record.id)]);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING')
