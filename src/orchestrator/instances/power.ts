@@ -53,7 +53,7 @@ export async function startInstance(deps: StartDeps, accountId: string, id: stri
       );
     await reclaimCapacity(deps, tx, record);
     const now = clock.now();
-    await tx.history.asked({ instanceId: id, at: now, what: 'start' });
+    await tx.history.requested({ instanceId: id, at: now, what: 'start' });
     await putInstanceWork(tx, id, 'start', now, now + record.spec.onlineWithinMs);
     return record;
   });
@@ -158,7 +158,7 @@ export async function restartInstance(
         'This platform cannot restart instances of this offer; the instance is unchanged.',
       );
     const now = clock.now();
-    await tx.history.asked({ instanceId: id, at: now, what: 'restart' });
+    await tx.history.requested({ instanceId: id, at: now, what: 'restart' });
     const restart = {
       since: now,
       id: random.bytes(8).toString('hex'),
