@@ -64,9 +64,9 @@ async function reclaimCapacity(
   tx: Transaction,
   { id, offerId, region, host, platform: name }: InstanceRecord,
 ): Promise<void> {
-  const sold = catalog.offers.get(offerId);
+  const current = catalog.offers.get(offerId);
   // The offer may have moved to another platform. The machine stays on its platform.
-  const offer = sold && { ...sold, platform: name };
+  const offer = current && { ...current, platform: name };
   // That a host refuses creates does not prove that it refuses to start a machine that it has.
   const cordons = (await activeCordons(tx, clock.now())).filter(({ refusals }) => refusals === null);
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');
