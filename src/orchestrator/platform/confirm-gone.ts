@@ -39,13 +39,14 @@ export async function confirmMachine(
   let found = await readMachine(context, record);
   if (isBeingRemoved && found.answer === 'unknown' && found.hosts !== undefined && host !== null) {
     const { answered, silent } = toHosts(found.hosts);
-    const isOnlyElsewhere = answered !== 'all' && answered.has(host);
-    if (
-      isOnlyElsewhere &&
-      (machines.partialListings.has(ownerRef, silent) || (await areLossesAccepted(context)))
-    )
-      found = { answer: 'gone' };
-    else if (isOnlyElsewhere) found = { ...found, reason: `${found.reason}; ${mayHaveMoved(host)}` };
+    // Its own host does not have it.
+    if (answered !== 'all' && answered.has(host)) {
+      const hasNotMoved =
+        machines.partialListings.has(ownerRef, silent) || (await areLossesAccepted(context));
+      found = hasNotMoved
+        ? { answer: 'gone' }
+        : { ...found, reason: `${found.reason}; ${mayHaveMoved(host)}` };
+    }
   }
   return { ...(await agreedByListing(found, ownerRef, machines)), observedAt };
 }
