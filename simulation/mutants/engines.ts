@@ -52,7 +52,7 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     }),
   },
   {
-    id: 'rowless-overlooked',
+    id: 'missing-row-overlooked',
     simulation: 'libvirt',
     title: 'a machine without a row is never looked for',
     plant: wrapDrivers((driver, { world }) =>

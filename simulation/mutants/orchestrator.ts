@@ -118,7 +118,8 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     plant: {
       file: 'src/orchestrator/steps/settle.ts',
       anchor: "if (check.state === 'lost') return check.state;",
-      replacement: '',
+      replacement:
+        "if (check.state === 'lost') Object.assign(check, { state: 'held', deadlineAt: claimed.deadlineAt });",
     },
   },
   {

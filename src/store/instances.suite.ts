@@ -297,7 +297,7 @@ export function describeInstances(storeOf: () => Store): void {
 
     it('records who made a request, also for requests that do not change the status [history-of-requests]', async () => {
       const by = { account: accountId, key: 'key-1', address: '192.0.2.1' };
-      await store.transact((tx) => tx.history.asked({ instanceId: 'a', at: now, what: 'start', by }));
+      await store.transact((tx) => tx.history.requested({ instanceId: 'a', at: now, what: 'start', by }));
       await store.transact(async (tx) => {
         await tx.history.moved({ ...moved, instanceId: 'a', by });
         await tx.history.step(toStep('a'), 'omit');

@@ -22,7 +22,7 @@ import { Reconciler } from '../../orchestrator/queue/reconciler.ts';
 import { adoptAsNew, releaseMachine } from '../../orchestrator/reconciliation/adopt-machine.ts';
 import { Reconciliation } from '../../orchestrator/reconciliation/reconciliation.ts';
 import { restoredFrom } from '../../orchestrator/reconciliation/restored-rows.ts';
-import { type OrphanOutcome, recordingRowless } from '../../orchestrator/reconciliation/without-row.ts';
+import { type OrphanOutcome, recordingMissingRows } from '../../orchestrator/reconciliation/without-row.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
@@ -146,7 +146,7 @@ export function composeWork(
     by: `process ${process.pid} of ${deps.alarms.server}`,
     isRestored: async () => (await restoredFrom(base)) !== null,
   });
-  const judge = recordingRowless(
+  const judge = recordingMissingRows(
     base,
     'instance',
     writer.guard(judgeMachines(base, expected)),
@@ -161,7 +161,7 @@ export function composeWork(
     new SharedListing(
       base,
       () => volumeDriver.list(),
-      recordingRowless(base, 'volume', writer.guard(judgeVolumes(base))),
+      recordingMissingRows(base, 'volume', writer.guard(judgeVolumes(base))),
       showsMachines,
     );
   const stopping = new AbortController();

@@ -191,7 +191,7 @@ export function onBehalfOf(
       const named: Transaction['history'] = {
         ...history,
         moved: (event) => history.moved({ ...event, by }),
-        asked: (event) => history.asked({ ...event, by }),
+        requested: (event) => history.requested({ ...event, by }),
       };
       return body({ ...tx, history: named });
     });

@@ -38,10 +38,10 @@ export async function assertWithinQuotas(
   added: Partial<Record<Kind, number>>,
   now: number,
 ): Promise<void> {
-  const asked = (Object.keys(added) as Kind[]).filter((kind) => quotas[kind] !== undefined);
-  if (asked.length === 0) return;
+  const limited = (Object.keys(added) as Kind[]).filter((kind) => quotas[kind] !== undefined);
+  if (limited.length === 0) return;
   await tx.accountUse.lock(accountId);
-  for (const kind of asked) {
+  for (const kind of limited) {
     const limit = quotas[kind] ?? Number.POSITIVE_INFINITY;
     const used = await useOf(tx.accountUse, kind, accountId, now);
     if (used + (added[kind] ?? 0) > limit + ROUNDING_GB) throw exceeded(kind, { limit, used });
@@ -62,7 +62,7 @@ function exceeded(kind: Kind, { limit, used }: { limit: number; used: number }):
 }
 
 /** A requested create. */
-export interface Asked {
+export interface RequestedCreate {
   accountId: string;
   operation: 'createInstance' | 'createVolume';
   request: object;
@@ -84,7 +84,7 @@ export interface Created<Record> {
  */
 export async function createOnce<Record extends { id: string; createdAt: number }>(
   tx: Transaction,
-  { accountId, operation, request, key }: Asked,
+  { accountId, operation, request, key }: RequestedCreate,
   find: (id: string) => Promise<Record | null>,
   make: () => Promise<Record>,
 ): Promise<Created<Record>> {

@@ -17,80 +17,65 @@ interface Parts {
 
 /** Finds problems that involve several fields: duplicates, dangling references, contradictions and leaks. */
 export function crossCheck(parts: Parts): CatalogIssue[] {
+  const { regions, offers, knownTokens } = parts;
   return [
-    ...parts.regions.flatMap(({ token, region }) => [
-      ...volumeTypeIssues(token, region),
-      ...storageIssues(token, region),
-    ]),
+    ...regions.flatMap(({ token, region }) => under(['regions', token], regionIssues(region))),
     ...duplicateIssues(
-      parts.regions.map(({ token, region }) => ({
-        value: region.datacenter,
-        path: ['regions', token, 'datacenter'],
-      })),
+      regions.map(({ token, region }) => [region.datacenter, ['regions', token, 'datacenter']]),
     ),
-    ...duplicateIssues(
-      parts.offers.map(({ index, offer }) => ({ value: offer.id, path: ['offers', index, 'id'] })),
-    ),
-    ...gpuSpellingIssues(parts.offers),
-    ...parts.offers.flatMap(({ index, offer }) =>
-      offerIssues(offer, parts.knownTokens).map((issue) => ({
-        ...issue,
-        path: ['offers', index, ...issue.path],
-      })),
-    ),
+    ...duplicateIssues(offers.map(({ index, offer }) => [offer.id, ['offers', index, 'id']])),
+    ...gpuSpellingIssues(offers),
+    ...offers.flatMap(({ index, offer }) => under(['offers', index], offerIssues(offer, knownTokens))),
     ...leakIssues(parts),
   ];
 }
 
-function issue(path: CatalogIssue['path'], message: string): CatalogIssue {
-  return { code: 'custom', path, message };
+type Path = CatalogIssue['path'];
+
+/** The issue, if `isWrong`. */
+function when(isWrong: boolean, path: Path, message: string): CatalogIssue[] {
+  return isWrong ? [{ code: 'custom', path, message }] : [];
 }
 
-function duplicateIssues(entries: { value: string; path: (string | number)[] }[]): CatalogIssue[] {
+function under(path: Path, issues: readonly CatalogIssue[]): CatalogIssue[] {
+  return issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
+}
+
+const ofKey = (issue: CatalogIssue): CatalogIssue => ({ ...issue, params: { at: 'key' } });
+
+function duplicateIssues(entries: readonly (readonly [value: string, path: Path])[]): CatalogIssue[] {
   const seen = new Set<string>();
-  return entries.flatMap(({ value, path }) => {
-    if (seen.has(value)) return [issue(path, `expected a unique value, but "${value}" is already used`)];
+  return entries.flatMap(([value, path]) => {
+    const isKnown = seen.has(value);
     seen.add(value);
-    return [];
+    return when(isKnown, path, `expected a unique value, but "${value}" is already used`);
   });
 }
 
-function volumeTypeIssues(token: string, region: RegionFile): CatalogIssue[] {
-  const path = ['regions', token, 'volume_types'];
+function regionIssues({ volume_types: types, storage_capacity_gb: storage }: RegionFile): CatalogIssue[] {
   return [
-    ...duplicateIssues(
-      region.volume_types.map(({ name }, index) => ({ value: name, path: [...path, index, 'name'] })),
+    ...duplicateIssues(types.map(({ name }, index) => [name, ['volume_types', index, 'name']])),
+    ...types.flatMap(({ min_size_gb: min, max_size_gb: max }, index) =>
+      when(min > max, ['volume_types', index, 'min_size_gb'], `expected at most max_size_gb (${max})`),
     ),
-    ...region.volume_types.flatMap((type, index) =>
-      type.min_size_gb > type.max_size_gb
-        ? [issue([...path, index, 'min_size_gb'], `expected at most max_size_gb (${type.max_size_gb})`)]
-        : [],
+    ...when(
+      storage !== undefined && types.length === 0,
+      ['storage_capacity_gb'],
+      'expected volume_types as well: the region sells no volumes',
     ),
   ];
-}
-
-function storageIssues(token: string, { volume_types, storage_capacity_gb }: RegionFile): CatalogIssue[] {
-  return storage_capacity_gb === undefined || volume_types.length > 0
-    ? []
-    : [
-        issue(
-          ['regions', token, 'storage_capacity_gb'],
-          'expected volume_types as well: the region sells no volumes',
-        ),
-      ];
 }
 
 /** O: Configuration, gpu_type: "consistent across offers". */
 function gpuSpellingIssues(offers: Parts['offers']): CatalogIssue[] {
   const spellings = new Map<string, string>();
-  return offers.flatMap(({ index, offer }) => {
-    if (offer.gpu_type === undefined) return [];
-    const normalized = offer.gpu_type.toLowerCase().replace(/[^a-z0-9]/g, '');
-    const first = spellings.get(normalized) ?? offer.gpu_type;
+  return offers.flatMap(({ index, offer: { gpu_type: type } }) => {
+    if (type === undefined) return [];
+    const normalized = type.toLowerCase().replace(/[^a-z0-9]/g, '');
+    const first = spellings.get(normalized) ?? type;
     spellings.set(normalized, first);
-    return first === offer.gpu_type
-      ? []
-      : [issue(['offers', index, 'gpu_type'], `expected the same spelling as before: "${first}"`)];
+    const message = `expected the same spelling as before: "${first}"`;
+    return when(first !== type, ['offers', index, 'gpu_type'], message);
   });
 }
 
@@ -99,99 +84,85 @@ function offerIssues(offer: OfferFile, knownTokens: ReadonlySet<string>): Catalo
     ...gpuIssues(offer),
     ...priceIssues(offer),
     ...rootDiskIssues(offer),
-    ...osIssues(offer),
+    ...duplicateIssues(offer.os_options.map((value, index) => [value, ['os_options', index]])),
     ...capacityIssues(offer, knownTokens),
     ...extrasIssues(offer),
   ];
 }
 
 function gpuIssues({ gpu_count = 0, gpu_type, gpu_memory_gb }: OfferFile): CatalogIssue[] {
-  if (gpu_count > 0)
-    return gpu_type === undefined
-      ? [issue(['gpu_type'], 'missing: an offer with gpu_count needs a gpu_type')]
-      : [];
+  const isWithout = gpu_count === 0;
   const message = 'expected a gpu_count above 0 as well';
   return [
-    ...(gpu_type === undefined ? [] : [issue(['gpu_type'], message)]),
-    ...(gpu_memory_gb === undefined ? [] : [issue(['gpu_memory_gb'], message)]),
+    ...when(
+      !isWithout && gpu_type === undefined,
+      ['gpu_type'],
+      'missing: an offer with gpu_count needs a gpu_type',
+    ),
+    ...when(isWithout && gpu_type !== undefined, ['gpu_type'], message),
+    ...when(isWithout && gpu_memory_gb !== undefined, ['gpu_memory_gb'], message),
   ];
 }
 
 function priceIssues({
-  instance_type,
-  price_per_hour,
+  instance_type: type,
+  price_per_hour: price,
   spot_price_per_hour: spot,
-  stopped_price_per_hour: stopped,
+  stopped_price_per_hour: stopped = 0,
 }: OfferFile): CatalogIssue[] {
-  const running = spot ?? price_per_hour;
-  const isTooDear = stopped !== undefined && stopped > running;
+  const isSpot = type === 'SPOT';
+  const running = spot ?? price;
   return [
-    ...spotPriceIssues({ instance_type, price_per_hour, spot_price_per_hour: spot }),
-    ...(isTooDear
-      ? [issue(['stopped_price_per_hour'], `expected at most its price while running (${running})`)]
-      : []),
+    ...when(
+      !isSpot && spot !== undefined,
+      ['spot_price_per_hour'],
+      `only an offer of instance_type SPOT is sold at a spot price, this one is ${type}`,
+    ),
+    ...when(
+      isSpot && spot === undefined,
+      ['spot_price_per_hour'],
+      'missing: an offer of instance_type SPOT needs a spot price',
+    ),
+    ...when(isSpot && running > price, ['spot_price_per_hour'], `expected at most price_per_hour (${price})`),
+    ...when(
+      stopped > running,
+      ['stopped_price_per_hour'],
+      `expected at most its price while running (${running})`,
+    ),
   ];
-}
-
-function spotPriceIssues({
-  instance_type,
-  price_per_hour,
-  spot_price_per_hour: spot,
-}: Pick<OfferFile, 'instance_type' | 'price_per_hour' | 'spot_price_per_hour'>): CatalogIssue[] {
-  if (instance_type !== 'SPOT')
-    return spot === undefined
-      ? []
-      : [
-          issue(
-            ['spot_price_per_hour'],
-            `only an offer of instance_type SPOT is sold at a spot price, this one is ${instance_type}`,
-          ),
-        ];
-  if (spot === undefined)
-    return [issue(['spot_price_per_hour'], 'missing: an offer of instance_type SPOT needs a spot price')];
-  return spot > price_per_hour
-    ? [issue(['spot_price_per_hour'], `expected at most price_per_hour (${price_per_hour})`)]
-    : [];
 }
 
 function rootDiskIssues({ root_disk: disk, storage_gb }: OfferFile): CatalogIssue[] {
   if (disk === undefined) return [];
-  if (disk.min_gb > disk.max_gb)
-    return [issue(['root_disk', 'min_gb'], `expected at most max_gb (${disk.max_gb})`)];
-  if (storage_gb < disk.min_gb || storage_gb > disk.max_gb)
-    return [
-      issue(
-        ['root_disk'],
-        `expected a range that includes storage_gb (${storage_gb}), the size when a create asks for none`,
-      ),
-    ];
-  return [];
-}
-
-function osIssues({ os_options }: OfferFile): CatalogIssue[] {
-  return duplicateIssues(os_options.map((value, index) => ({ value, path: ['os_options', index] })));
+  const { min_gb: min, max_gb: max } = disk;
+  if (min > max) return when(true, ['root_disk', 'min_gb'], `expected at most max_gb (${max})`);
+  return when(
+    storage_gb < min || storage_gb > max,
+    ['root_disk'],
+    `expected a range that includes storage_gb (${storage_gb}), the size when a create asks for none`,
+  );
 }
 
 function capacityIssues({ capacity }: OfferFile, knownTokens: ReadonlySet<string>): CatalogIssue[] {
   const tokens = Object.keys(capacity);
-  if (tokens.length === 0)
-    return [issue(['capacity'], 'expected at least one region; write 0 units where the offer is sold out')];
-  return tokens
-    .filter((token) => !knownTokens.has(token))
-    .map((token) => ({
-      ...issue(['capacity', token], `unknown region; expected one of: ${[...knownTokens].join(', ')}`),
-      params: { at: 'key' },
-    }));
+  const unknown = `unknown region; expected one of: ${[...knownTokens].join(', ')}`;
+  return [
+    ...when(
+      tokens.length === 0,
+      ['capacity'],
+      'expected at least one region; write 0 units where the offer is sold out',
+    ),
+    ...tokens.flatMap((token) => when(!knownTokens.has(token), ['capacity', token], unknown).map(ofKey)),
+  ];
 }
 
 /** Refuses `extras.berth`: Berth writes its own features there. */
 function extrasIssues({ extras = {} }: OfferFile): CatalogIssue[] {
-  if (!Object.hasOwn(extras, 'berth')) return [];
-  const found = issue(
+  return when(
+    Object.hasOwn(extras, 'berth'),
     ['extras', 'berth'],
     'is set by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer instead',
-  );
-  return [{ ...found, params: { at: 'key' } }];
+  ).map(ofKey);
 }
 
 /** O: conventions, 5: internal datacenter codes never appear in responses. */
@@ -214,9 +185,9 @@ function leakIssues({ regions, offers }: Parts): CatalogIssue[] {
   ];
   return texts.flatMap(({ path, text, isKey }) => {
     const leaked = codes.find((code) => text.toLowerCase().includes(code.toLowerCase()));
-    if (leaked === undefined) return [];
-    const found = issue(path, `contains the datacenter code "${leaked}", which clients must never see`);
-    return [isKey ? { ...found, params: { at: 'key' } } : found];
+    const message = `contains the datacenter code "${leaked}", which clients must never see`;
+    const found = when(leaked !== undefined, path, message);
+    return isKey ? found.map(ofKey) : found;
   });
 }
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { InstanceType } from '../../contract/configuration.ts';
 import { PARSED_ONCE } from '../../contract/parse-once.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { DriverManifest, Manifests } from '../model/platform-driver.ts';
 import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
 import { crossCheck } from './catalog-checks.ts';
 import {
@@ -95,6 +95,12 @@ export interface Offer {
 export interface Catalog {
   regions: ReadonlyMap<string, Region>;
   offers: ReadonlyMap<string, Offer>;
+}
+
+/** The catalog, and the capabilities of the platforms. */
+export interface Offering {
+  catalog: Catalog;
+  manifests: Manifests;
 }
 
 /** The catalog with only the offers of one platform. It follows reloads. */

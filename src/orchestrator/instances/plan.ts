@@ -1,9 +1,9 @@
 import { ApiError, type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import { parseSshPublicKey, toAuthorizedKeysLine } from '../../contract/ssh-key.ts';
-import { type Catalog, canCloudInit, type Offer } from '../catalog/catalog.ts';
+import { canCloudInit, type Offer, type Offering } from '../catalog/catalog.ts';
 import { renderUserData } from '../cloud-init/render.ts';
-import type { DriverManifest, Manifests } from '../model/platform-driver.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
 import type { InstanceSpec } from '../model/records.ts';
 
 /** A create checked against the catalog. */
@@ -13,15 +13,9 @@ export interface InstancePlan {
   spec: InstanceSpec;
 }
 
-/** The catalog, and the capabilities of the platforms. */
-export interface Sold {
-  catalog: Catalog;
-  manifests: Manifests;
-}
-
 /** Everything that is wrong with the given fields of a create and can be checked without the store. */
-export function findPlanIssues(sold: Sold, request: Partial<CreateInstanceRequest>): Issue[] {
-  return check(sold, request).issues;
+export function findPlanIssues(offering: Offering, request: Partial<CreateInstanceRequest>): Issue[] {
+  return check(offering, request).issues;
 }
 
 /**
@@ -29,10 +23,10 @@ export function findPlanIssues(sold: Sold, request: Partial<CreateInstanceReques
  *
  * @throws {ApiError} `invalid_request` with every issue found, or `cloud_init_unsupported`
  */
-export function planInstance(sold: Sold, request: CreateInstanceRequest): InstancePlan {
-  const { offer, sshKeys, issues } = check(sold, request);
+export function planInstance(offering: Offering, request: CreateInstanceRequest): InstancePlan {
+  const { offer, sshKeys, issues } = check(offering, request);
   if (issues.length > 0 || offer === undefined) throw invalidRequest(issues);
-  if (request.cloud_init !== undefined && !canCloudInit(sold.manifests.of(offer), offer))
+  if (request.cloud_init !== undefined && !canCloudInit(offering.manifests.of(offer), offer))
     throw new ApiError(
       'cloud_init_unsupported',
       `The offer ${offer.id} has supports_cloud_init: false; leave cloud_init out.`,
@@ -44,7 +38,7 @@ export function planInstance(sold: Sold, request: CreateInstanceRequest): Instan
 }
 
 function check(
-  { catalog, manifests }: Sold,
+  { catalog, manifests }: Offering,
   request: Partial<CreateInstanceRequest>,
 ): { offer: Offer | undefined; sshKeys: string[]; issues: Issue[] } {
   const { configuration_id: id, ssh_keys: keys = [] } = request;

@@ -53,7 +53,7 @@ export async function startInstance(deps: StartDeps, accountId: string, id: stri
       );
     await reclaimCapacity(deps, tx, record);
     const now = clock.now();
-    await tx.history.asked({ instanceId: id, at: now, what: 'start' });
+    await tx.history.requested({ instanceId: id, at: now, what: 'start' });
     await putInstanceWork(tx, id, 'start', now, now + record.spec.onlineWithinMs);
     return record;
   });
@@ -64,9 +64,9 @@ async function reclaimCapacity(
   tx: Transaction,
   { id, offerId, region, host, platform: name }: InstanceRecord,
 ): Promise<void> {
-  const sold = catalog.offers.get(offerId);
+  const current = catalog.offers.get(offerId);
   // The offer may have moved to another platform. The machine stays on its platform.
-  const offer = sold && { ...sold, platform: name };
+  const offer = current && { ...current, platform: name };
   // That a host refuses creates does not prove that it refuses to start a machine that it has.
   const cordons = (await activeCordons(tx, clock.now())).filter(({ refusals }) => refusals === null);
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');
@@ -158,7 +158,7 @@ export async function restartInstance(
         'This platform cannot restart instances of this offer; the instance is unchanged.',
       );
     const now = clock.now();
-    await tx.history.asked({ instanceId: id, at: now, what: 'restart' });
+    await tx.history.requested({ instanceId: id, at: now, what: 'restart' });
     const restart = {
       since: now,
       id: random.bytes(8).toString('hex'),

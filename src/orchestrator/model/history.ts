@@ -56,7 +56,7 @@ export type Moved = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' | 'detail'>
 };
 
 /** A request that did not change the status, such as `start`. */
-export type Asked = Pick<HistoryEvent, 'instanceId' | 'at'> & { what: string; by?: RequestedBy | null };
+export type Requested = Pick<HistoryEvent, 'instanceId' | 'at'> & { what: string; by?: RequestedBy | null };
 
 /** How a create ended: ONLINE, ERROR, or DESTROYING if its owner deleted it before that. */
 export type ProvisionOutcome = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' | 'toStatus' | 'calls'> & {
@@ -92,7 +92,7 @@ export interface HistoryReader {
 /** Collects events and writes them at the end of the transaction, one row for each instance. */
 export interface HistoryWriter extends HistoryReader {
   moved(event: Moved): Promise<void>;
-  asked(event: Asked): Promise<void>;
+  requested(event: Requested): Promise<void>;
   /**
    * Adds a step: as a row of its own, or in place of the newest row, which is an equal failure. `omit`: it is left out.
    * If the instance changed its status in it, it always has a row of its own.

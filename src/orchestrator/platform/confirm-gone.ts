@@ -1,7 +1,7 @@
 import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { observe } from './call-platform.ts';
-import type { ReconcileContext } from './context.ts';
+import type { Calling, Recording } from './context.ts';
 import { areLossesAccepted, judgeHosts } from './loss-cap.ts';
 import { isUnseen, type SharedListing, toHosts } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
@@ -29,7 +29,7 @@ type Located = Pick<InstanceRecord, 'ownerRef' | 'host'>;
  * or the operator accepts losses.
  */
 export async function confirmMachine(
-  context: ReconcileContext,
+  context: Recording & Calling,
   record: Located,
   { isBeingRemoved = false } = {},
 ): Promise<Observation<ObservedMachine>> {
@@ -39,10 +39,14 @@ export async function confirmMachine(
   let found = await readMachine(context, record);
   if (isBeingRemoved && found.answer === 'unknown' && found.hosts !== undefined && host !== null) {
     const { answered, silent } = toHosts(found.hosts);
-    const isOnlyElsewhere = answered !== 'all' && answered.has(host);
-    if (isOnlyElsewhere && (machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(context))))
-      found = { answer: 'gone' };
-    else if (isOnlyElsewhere) found = { ...found, reason: `${found.reason}; ${mayHaveMoved(host)}` };
+    // Its own host does not have it.
+    if (answered !== 'all' && answered.has(host)) {
+      const hasNotMoved =
+        machines.partialListings.has(ownerRef, silent) || (await areLossesAccepted(context));
+      found = hasNotMoved
+        ? { answer: 'gone' }
+        : { ...found, reason: `${found.reason}; ${mayHaveMoved(host)}` };
+    }
   }
   return { ...(await agreedByListing(found, ownerRef, machines)), observedAt };
 }
@@ -59,7 +63,7 @@ function mayHaveMoved(host: string): string {
  * machine answered.
  */
 export function readMachine(
-  context: ReconcileContext,
+  context: Recording & Calling,
   { ownerRef, host }: Located,
 ): Promise<Presence<ObservedMachine>> {
   return observe(context, async (): Promise<Presence<ObservedMachine>> => {
@@ -72,7 +76,7 @@ export function readMachine(
 
 /** Like {@link confirmMachine}, for a volume. */
 export async function confirmVolume(
-  context: ReconcileContext,
+  context: Recording & Calling,
   ref: OwnerRef,
 ): Promise<Observation<ObservedVolume>> {
   const observedAt = context.clock.now();

@@ -14,43 +14,52 @@ import type { PlatformHealth } from './platform-health.ts';
 import type { SharedListing } from './shared-listing.ts';
 import type { RestoreHold, RunningEndpoints, Sightings } from './sightings.ts';
 
-/**
- * Dependencies of the steps of durable work. Each platform has its own context, independent of the health of the
- * others.
- */
-export interface ReconcileContext {
+/** For deciding and recording: the rows of one platform, the operator's settings, and how problems are reported. */
+export interface Recording {
   store: Store;
   /** The name of the platform, as in its rows. */
   platform: string;
-  /** The names of the other configured platforms. Resources whose note names one of them are not touched. */
-  otherPlatforms: ReadonlySet<string>;
-  /** The id of this database, the same on every platform. */
-  installationId: string;
-  driver: PlatformDriver;
-  probe: SshProbe;
-  catalog: Catalog;
   clock: Clock;
   random: Random;
   log: Log;
   alarms: Alarms;
-  /** Shared by all platforms of this process. */
-  endpoints: RunningEndpoints;
-  health: PlatformHealth;
-  /** The differences between the platform's listings and the rows. */
-  sightings: Sightings;
-  /** The platform's resources whose work waits after a restore. */
-  restoreHold: RestoreHold;
-  /** The platform's machine listings, shared by the drift detector and every proof of absence. */
-  machines: SharedListing<ObservedMachine>;
-  /** Undefined if the platform has no volumes. */
-  volumes: SharedListing<ObservedVolume> | undefined;
-  losses: LossCap;
-  inventory: PlatformInventory;
   options: ReconcileOptions;
-  /** Aborted when this process stops. */
-  stopping: AbortSignal;
+  /** Whether the platform is trusted: nothing final is written otherwise. */
+  health: PlatformHealth;
+  losses: LossCap;
   failpoint: Failpoint;
   telemetry?: Telemetry;
   /** The trace of the running step. */
   trace?: StepTrace;
 }
+
+/** For calling one platform. */
+export interface Calling {
+  driver: PlatformDriver;
+  probe: SshProbe;
+  catalog: Catalog;
+  /** The id of this database, the same on every platform. */
+  installationId: string;
+  /** The names of the other configured platforms. Resources whose note names one of them are not touched. */
+  otherPlatforms: ReadonlySet<string>;
+  /** The platform's machine listings, shared by the drift detector and every proof of absence. */
+  machines: SharedListing<ObservedMachine>;
+  /** Undefined if the platform has no volumes. */
+  volumes: SharedListing<ObservedVolume> | undefined;
+  /** Aborted when this process stops. */
+  stopping: AbortSignal;
+}
+
+/** What the listings of one platform have shown. */
+export interface Facts {
+  /** The differences between the platform's listings and the rows. */
+  sightings: Sightings;
+  /** The platform's resources whose work waits after a restore. */
+  restoreHold: RestoreHold;
+  inventory: PlatformInventory;
+  /** Shared by all platforms of this process. */
+  endpoints: RunningEndpoints;
+}
+
+/** Everything about one platform. Each platform has its own, independent of the health of the others. */
+export type ReconcileContext = Recording & Calling & Facts;

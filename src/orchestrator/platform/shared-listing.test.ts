@@ -135,13 +135,13 @@ describe('a listing', () => {
       await clock.advance(250);
       open.at(-1)?.(answer);
       await observed;
-      return listing.seenBeside.has('m', beside);
+      return listing.partialListings.has('m', beside);
     };
     expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
     // A silent host may have answered for a moment, and the machine may have moved to it.
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(false);
     expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
-    const takeBack = listing.seenBeside.removalSent('m');
+    const takeBack = listing.partialListings.removalSent('m');
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(true);
     takeBack();
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(false);

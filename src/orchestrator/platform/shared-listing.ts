@@ -57,7 +57,7 @@ export type Judge<T> = (listing: Listing<T>, begunAt: number) => Promise<boolean
  */
 export class SharedListing<T extends { ref: OwnerRef }> {
   /** Machines in trusted listings with silent hosts. */
-  readonly seenBeside = new SeenBeside();
+  readonly partialListings = new PartialListings();
   readonly #deps: Deps;
   readonly #list: () => Promise<Listing<T>>;
   readonly #judge: Judge<T>;
@@ -103,8 +103,8 @@ export class SharedListing<T extends { ref: OwnerRef }> {
    * If hosts are silent, lists the machine before its removal. Afterwards a removed machine could not be distinguished
    * from one that moved to a silent host. Never rejects.
    */
-  async seeBesideSilence(ref: OwnerRef): Promise<void> {
-    if (this.seenBeside.isBesideSilence && !this.seenBeside.isRemovalSent(ref)) await this.observe();
+  async listBeforeRemoval(ref: OwnerRef): Promise<void> {
+    if (this.partialListings.isPartial && !this.partialListings.isRemovalSent(ref)) await this.observe();
   }
 
   /** Ends all waits with null and begins no further listing. */
@@ -135,12 +135,12 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
     try {
       const isTrusted = await this.#judge(listing, begunAt);
-      if (!isTrusted) this.seenBeside.forget();
+      if (!isTrusted) this.partialListings.forget();
       if (listing.answer === 'unknown') return null;
       const items = new Map<OwnerRef, T>();
       for await (const slice of inSlices(listing.items)) for (const item of slice) items.set(item.ref, item);
       const hosts = toHosts(listing.hosts);
-      if (isTrusted) this.seenBeside.note(items.keys(), hosts);
+      if (isTrusted) this.partialListings.note(items.keys(), hosts);
       const { copies = [], leftovers = [] } = listing;
       const isComplete = isTrusted && hosts.silent.size === 0;
       return { items, begunAt, hosts, isTrusted, isComplete, copies, leftovers };
@@ -174,7 +174,7 @@ const KEPT_LISTINGS = 10_000;
  * listing omits a machine, it may have moved to a silent host that answered for a moment, unless Berth has sent its
  * removal since.
  */
-class SeenBeside {
+class PartialListings {
   readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
   /** For each machine, the number of the last listing before its removal was sent. */
   readonly #removalsSent = new Map<OwnerRef, number>();
@@ -207,7 +207,7 @@ class SeenBeside {
   }
 
   /** Whether any host was silent in the last listing. */
-  get isBesideSilence(): boolean {
+  get isPartial(): boolean {
     return this.#silentNow.size > 0;
   }
 

@@ -139,7 +139,7 @@ export class Sightings {
   }
 
   /** Why a resource of this installation may have no row, for the log. */
-  get whyRowless(): string {
+  get whyRowIsMissing(): string {
     return this.isRestored ? 'it is younger than the backup' : 'the database had lost it';
   }
 

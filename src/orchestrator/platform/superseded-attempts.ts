@@ -84,7 +84,7 @@ export async function removeOtherAttempt(
  * Whether the removal of a resource without a row is ordered. If it was proved gone before the listing that shows it
  * began, it is removed again.
  */
-export async function removeRowless(
+export async function removeWithoutRow(
   context: Pick<ReconcileContext, 'store' | 'clock' | 'options' | 'log'>,
   ref: OwnerRef,
   begunAt: number,

@@ -3,7 +3,7 @@ import { NoRoomForMark } from '../../ports/errors.ts';
 import { markOf } from '../model/marks.ts';
 import type { WriterMarks } from '../model/platform-driver.ts';
 import { answerInTime } from './call-platform.ts';
-import type { ReconcileContext } from './context.ts';
+import type { Calling, Facts, Recording } from './context.ts';
 import type { PlatformProblem } from './platform-health.ts';
 import type { Judge } from './shared-listing.ts';
 
@@ -21,25 +21,14 @@ const UNMARKED =
 /** The lower bits of an epoch are random: copies of one database never draw the same one. */
 const RANDOM_PART = 2 ** 24;
 
-type Deps = Pick<
-  ReconcileContext,
-  | 'store'
-  | 'platform'
-  | 'driver'
-  | 'installationId'
-  | 'clock'
-  | 'random'
-  | 'log'
-  | 'options'
-  | 'health'
-  | 'sightings'
-  | 'alarms'
-> & {
-  /** The name of this server for operators. */
-  by: string;
-  /** Whether the database was restored and is not reconciled with the platform yet. */
-  isRestored: () => Promise<boolean>;
-};
+type Deps = Recording &
+  Pick<Calling, 'driver' | 'installationId'> &
+  Pick<Facts, 'sightings'> & {
+    /** The name of this server for operators. */
+    by: string;
+    /** Whether the database was restored and is not reconciled with the platform yet. */
+    isRestored: () => Promise<boolean>;
+  };
 
 /**
  * Finds out that a server with another copy of this database writes to the platform. Each process draws a higher epoch,

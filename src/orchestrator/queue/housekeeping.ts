@@ -106,7 +106,7 @@ const BATCH = 100;
 
 /**
  * Deletes the oldest tombstones of a platform that ended before `endedBefore`, in milliseconds since the epoch. A small
- * transaction for each kind also writes the mark that `isOlderThanPruned` reads.
+ * transaction for each kind also writes the mark that `whyNotAdoptable` reads.
  */
 export async function pruneTombstones(store: Store, platform: string, endedBefore: number): Promise<void> {
   const request: PruneRequest = { platform, endedBefore, limit: BATCH };

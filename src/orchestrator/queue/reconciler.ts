@@ -12,7 +12,7 @@ import type { Store } from '../model/store.ts';
 import { StepTrace } from '../model/telemetry.ts';
 import type { InstanceWorkKind, Lease, ResourceKind, VolumeWorkKind } from '../model/work.ts';
 import { NotCalled } from '../platform/call-platform.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Facts, ReconcileContext, Recording } from '../platform/context.ts';
 import { CallUnderWay } from '../platform/keep-lease.ts';
 import { CLOCK_SKEW_ALARM } from '../platform/options.ts';
 import type { StepContext } from '../steps/context.ts';
@@ -32,7 +32,7 @@ import { stepCreateVolume, stepResize } from '../steps/volume/create.ts';
 
 /** Runs the work that the use cases put for one platform, until each resource is in its desired state. */
 export class Reconciler {
-  readonly #context: StepContext;
+  readonly #context: StepContext & Facts;
   readonly #queue: WorkQueue<ResourceKind, Lease>;
   readonly #unsubscribe: () => void;
   #isClockSkewed = false;
@@ -161,14 +161,14 @@ const volumeSteps: Record<VolumeWorkKind, Step<VolumeRecord>> = {
 
 const ON_HOLD = 'the database was restored, and its current state is not known yet';
 
-async function putOff(context: StepContext, lease: Lease): Promise<void> {
+async function putOff(context: Recording, lease: Lease): Promise<void> {
   const { clock, options } = context;
   const notBefore = clock.now() + options.watchIntervalMs;
   await releaseLease(context, lease, { cookie: lease.cookie, notBefore, lastError: ON_HOLD });
 }
 
 /** Runs the step of a lease. Throws only if the store does, or for a bug. */
-async function runStep(given: StepContext, lease: Lease): Promise<void> {
+async function runStep(given: StepContext & Facts, lease: Lease): Promise<void> {
   if (given.restoreHold.holds(lease)) return putOff(given, lease);
   const trace = new StepTrace(given.clock.now());
   try {
@@ -182,7 +182,7 @@ async function runStep(given: StepContext, lease: Lease): Promise<void> {
 }
 
 function recordEnd(
-  { telemetry, clock }: StepContext,
+  { telemetry, clock }: Recording,
   lease: Lease,
   { requestId, begunAt, calls, verdict, settled }: StepTrace,
   { next, problem }: NonNullable<StepTrace['settled']>,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import { isAccountId } from '../accounts/accounts.ts';
 import { fromNote, instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import { amend } from '../instances/transition.ts';
@@ -10,12 +11,12 @@ import { putInstanceWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, ResourceKind } from '../model/work.ts';
 import { callOnce } from '../platform/call-platform.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Calling, ReconcileContext, Recording } from '../platform/context.ts';
 import { proveEndpoint } from '../steps/instance/verify.ts';
 import { type Adopted, auditByServer, type OrphanOutcome } from './without-row.ts';
 
 /** The problem text for a note whose account is not in the database, with the command that creates the account. */
-export function noAccount(id: string): string {
+function noAccount(id: string): string {
   const remedy = isAccountId(id) ? `: make it with \`berth accounts create <name> --id ${id}\`` : '';
   return `there is no account ${id}${remedy}`;
 }
@@ -28,16 +29,11 @@ export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
  * transaction, and inserts the row only once, even if several processes try.
  */
 export async function adoptMachine(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
-  const { store, otherPlatforms, installationId } = context;
-  const reading = readNote(machine, installationId, instanceNoteSchema, otherPlatforms);
-  if (reading.owner === 'foreign') return 'foreign';
-  if (reading.owner === 'unknown') return { problem: 'its note cannot be read', isWhole: false };
-  const noted = reading.value;
+  const noted = readOwnNote(context, machine, instanceNoteSchema);
+  if (!('id' in noted)) return noted.adopted;
   const placement = { offerId: noted.offerId, region: noted.region };
-  if ((await store.read.credentials.accountById(noted.accountId)) === null)
-    return { problem: noAccount(noted.accountId), placement, isWhole: true };
-  if (await isOlderThanPruned(context, 'instance', noted))
-    return { problem: PRUNED, placement, isWhole: true };
+  const problem = await whyNotAdoptable(context, 'instance', noted);
+  if (problem !== undefined) return { problem, placement, isWhole: true };
   await insertAdopted(context, machine, noted, async (tx) => (await tx.instances.byId(noted.id)) === null);
   return 'adopted';
 }
@@ -48,13 +44,12 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
  * the old one, so a repeated adoption after a restore yields the id that the client knows.
  */
 export async function adoptAsNew(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
-  const { store, installationId, otherPlatforms } = context;
-  const reading = readNote(machine, installationId, instanceNoteSchema, otherPlatforms);
-  if (reading.owner === 'foreign') return 'foreign';
-  if (reading.owner === 'unknown') return { problem: 'its note cannot be read', isWhole: false };
-  const idBefore = (await store.read.instances.byOwnerRef(machine.ref))?.id ?? reading.value.id;
+  const { store } = context;
+  const known = readOwnNote(context, machine, instanceNoteSchema);
+  if (!('id' in known)) return known.adopted;
+  const idBefore = (await store.read.instances.byOwnerRef(machine.ref))?.id ?? known.id;
   const digest = createHash('sha256').update(`${machine.ref} adopted from ${idBefore}`).digest('hex');
-  const noted = { ...reading.value, id: `inst-${digest.slice(0, 32)}` };
+  const noted = { ...known, id: `inst-${digest.slice(0, 32)}` };
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
     return { problem: noAccount(noted.accountId), isWhole: true };
   const isInserted = await insertAdopted(context, machine, noted, async (tx) => {
@@ -103,7 +98,7 @@ async function insertAdopted(
       await putInstanceWork(tx, record.id, plan.work, context.clock.now(), plan.deadlineAt);
     log.warn(
       { ...instanceLogNames(record), status: record.status, power: machine.power },
-      `the row of a machine was restored from its note: ${context.sightings.whyRowless}`,
+      `the row of a machine was restored from its note: ${context.sightings.whyRowIsMissing}`,
     );
     return true;
   });
@@ -123,7 +118,7 @@ interface Plan {
  * machine that is being removed is not ordered to be: it ends when it is gone, or by the next DELETE.
  */
 async function planAdoption(
-  context: ReconcileContext,
+  context: Recording & Calling,
   machine: ObservedMachine,
   { spec, createdAt }: NotedInstance,
 ): Promise<Plan> {
@@ -158,21 +153,34 @@ async function planAdoption(
 }
 
 /** The row was either deleted as a tombstone or lost. Only an operator can decide which. */
-export const PRUNED =
+const PRUNED =
   'its row may have been pruned, so it is unknown whether its instance or volume had ended: inspect it ' +
   'on the platform, then adopt, release or destroy it';
 
+/** Reads the note of a resource. `adopted`: the outcome, if no note of this installation can be read. */
+export function readOwnNote<T extends { id: string }>(
+  { installationId, otherPlatforms }: Pick<Calling, 'installationId' | 'otherPlatforms'>,
+  resource: Parameters<typeof readNote>[0],
+  schema: z.ZodType<T>,
+): T | { adopted: Adopted } {
+  const reading = readNote(resource, installationId, schema, otherPlatforms);
+  if (reading.owner === 'ours') return reading.value;
+  if (reading.owner === 'foreign') return { adopted: 'foreign' };
+  return { adopted: { problem: 'its note cannot be read', isWhole: false } };
+}
+
 /**
- * Whether the row of a resource may have been pruned. The mark is the latest creation time of a pruned row, written
- * together with its deletion.
+ * Why the row of a resource cannot be restored from its note: its account is missing, or the row may have been pruned.
+ * The mark is the latest creation time of a pruned row, written together with its deletion.
  */
-export async function isOlderThanPruned(
-  { store: { read }, platform }: Pick<ReconcileContext, 'store' | 'platform'>,
+export async function whyNotAdoptable(
+  { store: { read }, platform }: Pick<Recording, 'store' | 'platform'>,
   kind: ResourceKind,
-  { createdAt }: { createdAt: number },
-): Promise<boolean> {
+  { accountId, createdAt }: { accountId: string; createdAt: number },
+): Promise<string | undefined> {
+  if ((await read.credentials.accountById(accountId)) === null) return noAccount(accountId);
   const until = await read.marks.get(markOf(platform, `${kind}s_pruned_until`));
-  return until !== null && createdAt <= until;
+  return until !== null && createdAt <= until ? PRUNED : undefined;
 }
 
 /** Removes Berth's mark from a machine without an instance. From then on it belongs to the operator. */

@@ -1,26 +1,22 @@
 import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import { readNote } from '../model/platform-resource.ts';
 import { type Attachment, type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { ReconcileContext, Recording } from '../platform/context.ts';
 import { isAttachable, workOnAttachments } from '../volumes/attach.ts';
 import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
-import { isOlderThanPruned, noAccount, PRUNED } from './adopt-machine.ts';
+import { readOwnNote, whyNotAdoptable } from './adopt-machine.ts';
 import { type Adopted, auditByServer } from './without-row.ts';
 
 /** Like `adoptMachine`, for a volume. Its attachments are taken from the platform. */
 export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
-  const { store, platform, otherPlatforms, log, installationId, clock } = context;
-  const reading = readNote(volume, installationId, volumeNoteSchema, otherPlatforms);
-  if (reading.owner === 'foreign') return 'foreign';
-  if (reading.owner === 'unknown') return { problem: 'its note cannot be read', isWhole: false };
-  const noted = reading.value;
+  const { store, platform, log, clock } = context;
+  const noted = readOwnNote(context, volume, volumeNoteSchema);
+  if (!('id' in noted)) return noted.adopted;
   const storage = { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) };
-  if ((await store.read.credentials.accountById(noted.accountId)) === null)
-    return { problem: noAccount(noted.accountId), storage, isWhole: true };
-  if (await isOlderThanPruned(context, 'volume', noted)) return { problem: PRUNED, storage, isWhole: true };
+  const problem = await whyNotAdoptable(context, 'volume', noted);
+  if (problem !== undefined) return { problem, storage, isWhole: true };
   const shown = await listedAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
@@ -31,14 +27,14 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     const { status } = await applyAttachments(tx, record, shown, clock.now());
     log.warn(
       { ...volumeLogNames(record), status, attachments: shown.length },
-      `the row of a volume was restored from its note: ${context.sightings.whyRowless}`,
+      `the row of a volume was restored from its note: ${context.sightings.whyRowIsMissing}`,
     );
   });
   return 'adopted';
 }
 
 /** Updates the size and the attachments of a volume's row from the platform, after a restore. */
-export async function reconcileVolume(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
+export async function reconcileVolume(context: Recording, volume: ObservedVolume): Promise<void> {
   const { store, clock } = context;
   const row = await store.read.volumes.byOwnerRef(volume.ref);
   if (row === null || isEnding(row)) return;
@@ -64,7 +60,7 @@ function isEnding({ deletedAt, status }: VolumeRecord): boolean {
  * The listed attachments as rows. Instances that cannot have volumes are detached; machines without a row are skipped.
  */
 async function listedAttachments(
-  { store }: ReconcileContext,
+  { store }: Recording,
   volumeId: string,
   machines: readonly OwnerRef[],
 ): Promise<Attachment[]> {

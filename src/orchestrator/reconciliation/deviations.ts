@@ -11,7 +11,7 @@ import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
-import { removeAgain, removeOtherAttempt, removeRowless } from '../platform/superseded-attempts.ts';
+import { removeAgain, removeOtherAttempt, removeWithoutRow } from '../platform/superseded-attempts.ts';
 import { anyNote, OrphanPolicy } from './without-row.ts';
 
 type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
@@ -133,7 +133,7 @@ export class Deviations {
   async #remove(ref: OwnerRef, begunAt: number): Promise<'ordered' | 'row' | 'none'> {
     const { store, platform, log, clock } = this.#context;
     const row = await rowShownAs(store.read, this.#kind, ref);
-    if (row === null) return (await removeRowless(this.#context, ref, begunAt)) ? 'ordered' : 'none';
+    if (row === null) return (await removeWithoutRow(this.#context, ref, begunAt)) ? 'ordered' : 'none';
     if (row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return 'row';
     if (row.ownerRef !== ref) {
       const other = await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref });

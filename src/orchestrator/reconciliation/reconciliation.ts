@@ -4,7 +4,7 @@ import { eachLiveInstance } from '../instances/list.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef, Power } from '../model/platform-driver.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import { within } from '../platform/call-platform.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { ReconcileContext, Recording } from '../platform/context.ts';
 import { changedBefore, type ExpectedMachine, type ExpectedMachines } from '../platform/expected-machines.ts';
 import { judgeHosts } from '../platform/loss-cap.ts';
 import { MachineAlarms } from '../platform/machine-alarms.ts';
@@ -227,7 +227,7 @@ async function compareMachines(
 }
 
 async function observe(
-  { store, clock }: ReconcileContext,
+  { store, clock }: Recording,
   expected: ExpectedMachines,
   ref: OwnerRef,
   { id, version }: ExpectedMachine,

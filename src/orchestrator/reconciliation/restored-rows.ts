@@ -9,7 +9,7 @@ import { putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import { confirmMachine, readMachine } from '../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Calling, ReconcileContext, Recording } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import { isCreateOpen } from '../platform/superseded-attempts.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
@@ -58,7 +58,7 @@ function laterAttempts({ items }: Listed<ObservedMachine>): Map<string, number> 
 
 /** Reconciles one row. Returns false if the state of its machine is unknown. */
 async function reconcileRow(
-  context: ReconcileContext,
+  context: Recording & Calling,
   row: InstanceRecord,
   { items, isComplete }: Listed<ObservedMachine>,
   since: number,
@@ -88,7 +88,7 @@ async function reconcileRow(
 
 /** Updates the row and its work. Returns false if no conclusion is possible yet. */
 async function reconcile(
-  context: ReconcileContext,
+  context: Recording,
   tx: Transaction,
   record: InstanceRecord,
   { machine, mayStillAppear }: { machine: ObservedMachine | undefined; mayStillAppear: boolean },
@@ -112,7 +112,7 @@ async function reconcile(
 
 /** Puts the SSH proof with a window of its own, since the machine exists. */
 async function verify(
-  { clock }: ReconcileContext,
+  { clock }: Recording,
   tx: Transaction,
   record: InstanceRecord,
   { endpoint = record.endpoint ?? undefined }: ObservedMachine,
@@ -134,7 +134,7 @@ async function verify(
  * made, since the client saw the outcome long ago.
  */
 async function begin(
-  context: ReconcileContext,
+  context: Recording,
   tx: Transaction,
   record: InstanceRecord,
   { deadlineAt, mayStillAppear }: { deadlineAt: number | null; mayStillAppear: boolean },

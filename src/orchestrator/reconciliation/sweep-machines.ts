@@ -13,13 +13,13 @@ import {
   isUnderWay,
   removeAgain,
   removeOtherAttempt,
-  removeRowless,
+  removeWithoutRow,
   supersede,
 } from '../platform/superseded-attempts.ts';
 import { recordHosts } from '../platform/visibility.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
-import { type Orphan, OrphanPolicy, Rowless } from './without-row.ts';
+import { type Orphan, OrphanPolicy, ResourcesWithoutRow } from './without-row.ts';
 
 const AT_ONCE = 16;
 const ORPHAN =
@@ -34,7 +34,7 @@ export class MachineSweep {
   readonly #context: ReconcileContext;
   readonly #expected: ExpectedMachines;
   readonly #isStopped: () => boolean;
-  readonly #rowless: Rowless<ObservedMachine>;
+  readonly #withoutRow: ResourcesWithoutRow<ObservedMachine>;
   readonly #policy: OrphanPolicy;
   readonly #deviations: Deviations;
   #listedBefore: ReadonlySet<OwnerRef> = new Set();
@@ -46,7 +46,7 @@ export class MachineSweep {
     this.#isStopped = isStopped;
     this.#policy = new OrphanPolicy(context);
     this.#deviations = new Deviations(context, 'instance');
-    this.#rowless = new Rowless(
+    this.#withoutRow = new ResourcesWithoutRow(
       context,
       'instance',
       (machine) => adoptMachine(context, machine),
@@ -62,15 +62,15 @@ export class MachineSweep {
     const unowned = await this.#unowned(listed.items.values());
     if (isTrusted) this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
     this.#orphans = [];
-    this.#rowless.begin();
+    this.#withoutRow.begin();
     sightings.areUnrecorded = unowned.some(({ ref }) => this.#expected.get(ref) === undefined);
     const pace = { atOnce: AT_ONCE, isStopped: this.#isStopped };
     const isOver = await forEachInSlices(unowned, pace, async (machine) => {
-      if (this.#rowless.isForeign(machine)) return;
+      if (this.#withoutRow.isForeign(machine)) return;
       await this.#judge(machine, { isListedAgain: isTrusted && before.has(machine.ref), begunAt });
     });
     if (!isOver) return false;
-    await this.#rowless.end(listed);
+    await this.#withoutRow.end(listed);
     await sightings.compared('instance', listed);
     sightings.areUnrecorded = false;
     if (!isTrusted) return true;
@@ -109,8 +109,8 @@ export class MachineSweep {
       (await store.read.instances.byOwnerRef(machine.ref)) ??
       (await store.read.instances.byId(idOf(machine.ref)));
     if (row === null) {
-      if (await removeRowless(this.#context, machine.ref, begunAt)) return;
-      const mayBeOrphan = await this.#rowless.adopt(machine);
+      if (await removeWithoutRow(this.#context, machine.ref, begunAt)) return;
+      const mayBeOrphan = await this.#withoutRow.adopt(machine);
       // After a restore, the row of such a machine was more likely lost.
       if (mayBeOrphan && isListedAgain && !sightings.isRestored)
         this.#orphans.push(this.#policy.judge(machine));

@@ -12,7 +12,7 @@ import {
   isUnderWay,
   removeAgain,
   removeOtherAttempt,
-  removeRowless,
+  removeWithoutRow,
 } from '../platform/superseded-attempts.ts';
 import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
 import { workOnAttachments } from '../volumes/attach.ts';
@@ -20,7 +20,7 @@ import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
 import { adoptVolume } from './adopt-volume.ts';
 import { Deviations } from './deviations.ts';
-import { Rowless } from './without-row.ts';
+import { ResourcesWithoutRow } from './without-row.ts';
 
 /** How long the row of an unchanged volume is not read again, in milliseconds. */
 const OWNED_FOR_MS = 10 * 60_000;
@@ -38,7 +38,7 @@ interface Owned {
 export class VolumeSweep {
   readonly #context: ReconcileContext;
   readonly #isStopped: () => boolean;
-  readonly #rowless: Rowless<ObservedVolume>;
+  readonly #withoutRow: ResourcesWithoutRow<ObservedVolume>;
   readonly #deviations: Deviations;
   #orphans: ObservedVolume[] = [];
   /** The volumes of the last listing that matched their live row, with the time of that read. */
@@ -50,7 +50,7 @@ export class VolumeSweep {
     this.#context = context;
     this.#isStopped = isStopped;
     this.#deviations = new Deviations(context, 'volume');
-    this.#rowless = new Rowless(
+    this.#withoutRow = new ResourcesWithoutRow(
       context,
       'volume',
       (volume) => adoptVolume(context, volume),
@@ -68,16 +68,16 @@ export class VolumeSweep {
     if (isTrusted) this.#before = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
     const owned = this.#owned;
     this.#owned = new Map();
-    this.#rowless.begin();
+    this.#withoutRow.begin();
     const pace = { atOnce: 1, isStopped: this.#isStopped };
     const isOver = await forEachInSlices(volumes, pace, async (volume) => {
-      if (this.#rowless.isForeign(volume)) return;
+      if (this.#withoutRow.isForeign(volume)) return;
       const stateKeyBefore = isTrusted ? before.get(volume.ref) : undefined;
       const known = await this.#check(volume, owned.get(volume.ref), stateKeyBefore, begunAt);
       if (known !== null) this.#owned.set(volume.ref, known);
     });
     if (!isOver) return false;
-    await this.#rowless.end(listed);
+    await this.#withoutRow.end(listed);
     await sightings.compared('volume', listed);
     const kind = {
       kind: 'orphan_volume' as const,
@@ -112,8 +112,8 @@ export class VolumeSweep {
     const isListedAgain = stateKeyBefore !== undefined;
     if (row === null) {
       // Berth never removes a volume without a row on its own, since it holds data.
-      const isRemoved = await removeRowless(this.#context, volume.ref, begunAt);
-      if (!isRemoved && (await this.#rowless.adopt(volume)) && isListedAgain) this.#orphans.push(volume);
+      const isRemoved = await removeWithoutRow(this.#context, volume.ref, begunAt);
+      if (!isRemoved && (await this.#withoutRow.adopt(volume)) && isListedAgain) this.#orphans.push(volume);
       return null;
     }
     if (row.platform !== platform) return null;

@@ -12,7 +12,7 @@ import type { Sighting, SightingDetail } from '../model/sighting.ts';
 import type { Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import { callOnce } from '../platform/call-platform.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Calling, ReconcileContext, Recording } from '../platform/context.ts';
 import { ISSUED_ID } from '../platform/not-found-guard.ts';
 import type { Judge, Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
@@ -60,7 +60,7 @@ function toSighting(
 }
 
 /** The listed resources of one kind that have no row. */
-export class Rowless<T extends ObservedMachine | ObservedVolume> {
+export class ResourcesWithoutRow<T extends ObservedMachine | ObservedVolume> {
   readonly #context: ReconcileContext;
   readonly #kind: ResourceKind;
   readonly #adopt: (resource: T) => Promise<Adopted>;
@@ -142,7 +142,7 @@ type Deps = Pick<ReconcileContext, 'store' | 'driver' | 'installationId' | 'othe
  * Also records the resources of a listing that have no row, so that their ids read 503 from then on. Most listings only
  * prove that some resource is gone: the next round restores the rows. `hasRow` may be false for a resource with a row.
  */
-export function recordingRowless<T extends ObservedMachine | ObservedVolume>(
+export function recordingMissingRows<T extends ObservedMachine | ObservedVolume>(
   deps: Deps,
   kind: ResourceKind,
   judge: Judge<T>,
@@ -204,13 +204,13 @@ const LONGEST_PAUSE_MS = 60 * 60_000;
 
 /** Applies `orphans` to machines, or parts of machines, with Berth's tag whose row is missing and cannot be restored. */
 export class OrphanPolicy {
-  readonly #context: ReconcileContext;
+  readonly #context: Recording & Calling;
   /** Machines with a call in progress. */
   readonly #underWay = new Set<OwnerRef>();
   /** How often it acted on a machine that is still there, and when it may act again. */
   readonly #tries = new Map<OwnerRef, { count: number; notBefore: number }>();
 
-  constructor(context: ReconcileContext) {
+  constructor(context: Recording & Calling) {
     this.#context = context;
   }
 

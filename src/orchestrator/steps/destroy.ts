@@ -8,6 +8,7 @@ import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep, observe } from '../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../platform/confirm-gone.ts';
+import type { Calling, Recording } from '../platform/context.ts';
 import { areOthersClosed } from '../platform/superseded-attempts.ts';
 import {
   afterObservation,
@@ -15,7 +16,7 @@ import {
   type Observation,
   type VisibilityUpdate,
 } from '../platform/visibility.ts';
-import { type StepContext, volumesOf } from './context.ts';
+import { volumesOf } from './context.ts';
 import { LONGEST_REST_MS, retry, retryFailed } from './fail.ts';
 import { endInstance, readConsole } from './instance/ended.ts';
 import { endAttachCycle, isDown } from './instance/stop.ts';
@@ -57,7 +58,7 @@ const DISKS_REMOVED = 'losses.keep_disks_hours are over: its disks are removed';
  * Sends the destroy, and confirms a `gone` of the driver. A `transient` failure may come from another, silent host
  * although an earlier call has removed the resource, so the resource is read then, too.
  */
-async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
+async function remove(context: Recording & Calling, lease: Lease, removable: Removable): Promise<Removal> {
   const takeBack = removable.sent?.();
   const step = await callStep(context, lease, (call) => removable.destroy(lease.cookie, call));
   if (step.outcome === 'failed' && step.sideEffect === 'none') takeBack?.();
@@ -81,7 +82,7 @@ function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate
  * recently, may still appear after a `gone`.
  */
 function unproved(
-  context: StepContext,
+  context: Recording & Calling,
   lease: Lease,
   { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
   { step, found }: Removal,
@@ -101,7 +102,11 @@ function unproved(
  * Removes the machine and everything that belongs to it. Retries without limit until the platform proves it gone.
  * DESTROYING then becomes DESTROYED; ERROR and OFFLINE keep their status.
  */
-export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepDestroy(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const order = record.destroyOrder;
   if (order === null) throw new Error(`${record.id} has no destroy order`);
   const isFirst = lease.attempt === 1 && lease.cookie === null;
@@ -109,12 +114,12 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   const { driver, machines, clock } = context;
   const keepDisksUntil = disksKeptUntil(order, context);
   if (clock.now() < keepDisksUntil) return switchOff(context, lease, record, keepDisksUntil);
-  if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
+  if (record.host !== null && lease.cookie === null) await machines.listBeforeRemoval(record.ownerRef);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
     find: () => confirmMachine(context, record, { isBeingRemoved: true }),
     isOnHost: record.host !== null,
-    sent: () => machines.seenBeside.removalSent(record.ownerRef),
+    sent: () => machines.partialListings.removalSent(record.ownerRef),
   });
   const settle: Decide<InstanceRecord> = async (tx, current, lease) =>
     unproved(context, lease, current, removal) ??
@@ -125,7 +130,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
 
 /** The next step while another attempt is not closed. Undefined if all are closed. */
 async function othersLeft(
-  context: StepContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord | VolumeRecord,
@@ -139,7 +144,7 @@ async function othersLeft(
  * For its client the instance is DESTROYED. The disks are removed after `losses.keep_disks_hours`.
  */
 async function switchOff(
-  context: StepContext,
+  context: Recording & Calling,
   lease: Lease,
   record: InstanceRecord,
   keepDisksUntil: number,
@@ -173,7 +178,7 @@ async function switchOff(
  * status.
  */
 export async function stepDestroyVolume(
-  context: StepContext,
+  context: Recording & Calling,
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
@@ -210,7 +215,7 @@ const COPY_NOT_SHOWN = 'the platform does not show the copy that is now the volu
  * only while the platform shows the copy that replaced it.
  */
 export async function stepDestroyAttempt(
-  context: StepContext,
+  context: Recording & Calling,
   lease: Lease,
   attempt: Attempt,
 ): Promise<void> {
@@ -231,7 +236,7 @@ export async function stepDestroyAttempt(
       return settleAttempt(context, lease, async () => retry(context, lease, COPY_NOT_SHOWN));
   }
   const isMachine = volumes === undefined;
-  if (isMachine && host !== null && lease.cookie === null) await context.machines.seeBesideSilence(ref);
+  if (isMachine && host !== null && lease.cookie === null) await context.machines.listBeforeRemoval(ref);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => (volumes ?? driver).destroy(ref, cookie, destroyOrder, call),
     find: () =>
@@ -239,12 +244,12 @@ export async function stepDestroyAttempt(
         ? confirmMachine(context, { ownerRef: ref, host }, { isBeingRemoved: true })
         : confirmVolume(context, ref),
     isOnHost: isMachine && host !== null,
-    ...(isMachine && { sent: () => context.machines.seenBeside.removalSent(ref) }),
+    ...(isMachine && { sent: () => context.machines.partialListings.removalSent(ref) }),
   });
   await settleAttempt(context, lease, async (tx, current, lease): Promise<Next> => {
     const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
     if (next !== undefined) return next;
-    if (isMachine) context.machines.seenBeside.removed(ref);
+    if (isMachine) context.machines.partialListings.removed(ref);
     await tx.attempts.put({ ...current, closedAt: context.clock.now() });
     return finish;
   });

@@ -6,7 +6,7 @@ import type { ObservedMachine, Step } from '../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Calling, ReconcileContext, Recording } from '../platform/context.ts';
 import { areLossesAccepted, HELD } from '../platform/loss-cap.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
 import { dropAttachmentsOf } from '../volumes/attach.ts';
@@ -19,7 +19,7 @@ const GONE =
 
 /** Handles a machine that is gone without a request, as proved by a read that began at `observedAt`. */
 export async function onMachineGone(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -55,7 +55,7 @@ export async function onMachineGone(
 }
 
 /** Where the operator has accepted losses, they are known. */
-async function alarmGone(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<void> {
+async function alarmGone(context: Recording, tx: Transaction, record: InstanceRecord): Promise<void> {
   const { alarms, platform, log } = context;
   if (await areLossesAccepted({ ...context, store: { read: tx } })) return;
   const { id: subject, status, host } = record;
@@ -66,7 +66,7 @@ async function alarmGone(context: ReconcileContext, tx: Transaction, record: Ins
 
 /** Ends an instance as lost. Beyond the loss cap it keeps its state, and the step is retried. */
 export async function recordLoss(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -78,7 +78,7 @@ export async function recordLoss(
 
 /** Handles a machine that exists and has failed without a request. */
 export async function onMachineFailed(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -103,7 +103,7 @@ interface Failure {
 
 /** Ends an instance in ERROR and drops its cloud_init. */
 export async function failInstance(
-  context: ReconcileContext,
+  context: Recording,
   tx: Transaction,
   record: InstanceRecord,
   { as, cause, reason }: Failure,
@@ -125,7 +125,7 @@ export async function failInstance(
 
 /** Like {@link failInstance}, for a failed create. */
 export function failCreate(
-  context: ReconcileContext,
+  context: Recording,
   tx: Transaction,
   record: InstanceRecord,
   cause: FailureCause,
@@ -135,7 +135,7 @@ export function failCreate(
 }
 
 /** A lost instance keeps its unit for a time, in case its machine reappears. */
-function afterLoss({ options: { holdLostClaimsMs }, clock }: ReconcileContext): Next {
+function afterLoss({ options: { holdLostClaimsMs }, clock }: Recording): Next {
   return {
     step: 'release',
     afterMs: Math.min(holdLostClaimsMs, LONGEST_REST_MS),

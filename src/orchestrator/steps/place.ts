@@ -16,7 +16,7 @@ import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
 import { askWhere } from '../platform/call-platform.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Calling, Recording } from '../platform/context.ts';
 import { supersede } from '../platform/superseded-attempts.ts';
 import { isRefused } from './adopt-or-create.ts';
 import type { StepContext } from './context.ts';
@@ -54,7 +54,7 @@ const MAX_OPEN = 1_000;
  * made. Concurrent choices of two servers see each other.
  */
 export async function placeInstance(
-  context: ReconcileContext,
+  context: Recording & Calling,
   record: InstanceRecord,
   spec: MachineSpec,
 ): Promise<InstanceRecord | Refused> {
@@ -92,7 +92,7 @@ export async function placeInstance(
 
 /** Like {@link placeInstance}, for a volume. */
 export async function placeVolume(
-  context: ReconcileContext,
+  context: Recording & Calling,
   record: VolumeRecord,
   spec: VolumeSpec,
 ): Promise<VolumeRecord | Refused> {
@@ -146,7 +146,7 @@ function isTried({ kind, platform: of, refusals }: CordonRecord, platform: strin
 
 /** The operator's cordons. That a host refuses machines does not prove that it refuses volumes. */
 async function cordonsOfVolumes(
-  { clock }: ReconcileContext,
+  { clock }: Recording,
   read: Pick<Reader, 'cordons'>,
 ): Promise<CordonRecord[]> {
   return (await activeCordons(read, clock.now())).filter(({ refusals }) => refusals === null);
@@ -157,7 +157,7 @@ async function cordonsOfVolumes(
  * have a second one once nothing of the first is left. `isClearing`: a host is not there yet.
  */
 async function avoidedHosts(
-  { platform }: ReconcileContext,
+  { platform }: Recording,
   read: Pick<Reader, 'attempts'>,
   resourceId: string,
   cordons: readonly CordonRecord[],
@@ -219,7 +219,7 @@ interface Opening {
  * it), or was refused without effect and another host may accept it. Otherwise returns undefined.
  */
 export async function openNextAttempt(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord | VolumeRecord,

@@ -5,7 +5,7 @@ import { cleanText } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { Recording } from '../platform/context.ts';
 import { describeFailure, type Failed } from './fail.ts';
 
 /** So many creates in a row must be refused alike, each of another instance. */
@@ -49,7 +49,7 @@ function subjectOf({ host, offerId, platform }: InstanceRecord, failed: Failed) 
 
 /** Counts a create that a host refused. The third one alike in a row takes the host out of placement. */
 export async function countRefusal(
-  { clock, health, platform, random }: ReconcileContext,
+  { clock, health, platform, random }: Recording,
   tx: Transaction,
   lease: Lease,
   record: InstanceRecord,
@@ -94,7 +94,7 @@ function addRefusal(known: Refusals | null, cause: string, instanceId: string, n
 
 /** Forgets the refusals of a host and of an offer after a create that succeeded there. */
 export async function endRefusals(
-  { platform, log }: ReconcileContext,
+  { platform, log }: Recording,
   tx: Transaction,
   { offerId }: InstanceRecord,
   host: string | undefined,
@@ -112,10 +112,7 @@ export async function endRefusals(
 }
 
 /** Makes an instance the trial on each host on which one is due, for a platform that chooses the host itself. */
-export async function takeTrials(
-  { store, clock, platform }: ReconcileContext,
-  instanceId: string,
-): Promise<void> {
+export async function takeTrials({ store, clock, platform }: Recording, instanceId: string): Promise<void> {
   const now = clock.now();
   const due = (await outOfPlacement(store.read, platform)).filter(
     (one) => one.kind === 'host' && isTrialDue(one, now),
@@ -129,7 +126,7 @@ const REFUSED =
   'trial. Find the cause there; a trial that succeeds ends this, or `berth uncordon`';
 
 /** Raises an alarm for each host and offer that is out of placement, and ends all others. Never rejects. */
-export async function reportRefusals({ store, platform, alarms, log }: ReconcileContext): Promise<void> {
+export async function reportRefusals({ store, platform, alarms, log }: Recording): Promise<void> {
   try {
     const out = await outOfPlacement(store.read, platform);
     for (const cordon of out) {

@@ -7,7 +7,7 @@ import {
   volumeMoveOf,
   type WorkProgress,
 } from '../model/work.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { ReconcileContext, Recording } from '../platform/context.ts';
 
 /** A step keeps failing after so many failed attempts, if it is due for this time, in milliseconds. */
 const FAILING_AFTER = { attempts: 5, ms: 60_000 };
@@ -50,7 +50,7 @@ export interface Settled {
 
 /** Logs a step that failed, and raises or ends the alarms of its resource. `names`: fields of the log line. */
 export function reportStep(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   names: object,
   { next, progress, windowMs }: Settled,
@@ -77,7 +77,7 @@ export function reportStep(
 }
 
 function logUnrequested(
-  { log }: ReconcileContext,
+  { log }: Recording,
   step: string,
   names: object,
   { step: next, because: reason }: Settled['next'],
@@ -99,12 +99,12 @@ export function keepsFailing(context: Pick<ReconcileContext, 'clock' | 'health'>
 }
 
 /** Raises the alarm of a step that keeps failing. `names`: fields of the log line. */
-export function raiseFailing(context: ReconcileContext, lease: Lease, names: object, reason: string): void {
+export function raiseFailing(context: Recording, lease: Lease, names: object, reason: string): void {
   raise(context, lease, names, KEEPS_FAILING, reason);
 }
 
 function raise(
-  { alarms, platform, log }: ReconcileContext,
+  { alarms, platform, log }: Recording,
   { resourceId: subject, kind: step, attempt }: Lease,
   names: object,
   text: string,
@@ -120,7 +120,7 @@ function raise(
  * whether it fails or the platform is still at it. `windowMs`: the time in which the instance must be ONLINE.
  */
 function alarmStuck(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   names: object,
   windowMs: number | undefined,
@@ -139,7 +139,7 @@ function alarmStuck(
 
 /** Raises the alarm of a phase that takes longer than the platform's own deadline, and ends it with the phase. */
 function alarmOverdue(
-  { alarms, platform, clock, log }: ReconcileContext,
+  { alarms, platform, clock, log }: Recording,
   { resourceId: subject, resourceKind, kind: step }: Lease,
   progress: WorkProgress | null,
 ): void {
@@ -165,7 +165,7 @@ const ROW_EVERY = 10;
  * console is always recorded.
  */
 export async function addToHistory(
-  { clock, trace }: ReconcileContext,
+  { clock, trace }: Recording,
   tx: Transaction,
   lease: Lease,
   next: { step: string; problem?: string; because?: string },

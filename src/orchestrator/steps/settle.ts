@@ -12,7 +12,7 @@ import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { StepTrace } from '../model/telemetry.ts';
 import type { Lease, LeaseCheck, Work, WorkProgress } from '../model/work.ts';
-import type { ReconcileContext } from '../platform/context.ts';
+import type { ReconcileContext, Recording } from '../platform/context.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 import { addToHistory, reportStep, type Settled, underWayMs } from './report-step.ts';
 
@@ -77,7 +77,7 @@ interface Settling {
  * final is written.
  */
 export async function settleInstance(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   decide: Decide<InstanceRecord>,
   { visibility = nothing }: Pick<Settling, 'visibility'> = {},
@@ -104,7 +104,7 @@ export async function settleInstance(
 
 /** Like {@link settleInstance}, for a volume and the instances involved. */
 export async function settleVolume(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   decide: Decide<VolumeRecord>,
   { instanceIds = [], visibility = nothing }: Settling = {},
@@ -124,7 +124,7 @@ export async function settleVolume(
 
 /** Like {@link settleInstance}, for an earlier attempt to make an instance or a volume. */
 export async function settleAttempt(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   decide: Decide<Attempt>,
 ): Promise<void> {
@@ -171,7 +171,7 @@ const nothing: VisibilityUpdate = (known) => known;
 const NOT_SETTLED: Settled = { next: finish, progress: null };
 
 async function settle<Row>(
-  context: ReconcileContext,
+  context: Recording,
   claimed: Lease,
   decide: Decide<Row>,
   lock: (tx: Transaction) => Promise<Locked<Row>>,
@@ -238,12 +238,7 @@ function isConclusion({ kind }: Lease, { step }: Next): boolean {
  */
 const REPEAT_AFTER = { share: 0.05, mostMs: 3_000 };
 
-async function applyNext(
-  context: ReconcileContext,
-  tx: Transaction,
-  lease: Lease,
-  next: Next,
-): Promise<void> {
+async function applyNext(context: Recording, tx: Transaction, lease: Lease, next: Next): Promise<void> {
   const now = context.clock.now();
   if (next.step === 'finish') return tx.work.finish(lease);
   if (next.step !== 'again') {

@@ -33,16 +33,16 @@ export async function attachVolume(
     const wanted = new Set(
       existing.filter(({ state }) => state !== 'detaching').map(({ instanceId }) => instanceId),
     );
-    const asked = [];
+    const instances = [];
     for (const instanceId of new Set(instanceIds))
-      asked.push(await getInstance(tx.instances, accountId, instanceId));
-    const added = asked.filter((instance) => !wanted.has(instance.id));
+      instances.push(await getInstance(tx.instances, accountId, instanceId));
+    const added = instances.filter((instance) => !wanted.has(instance.id));
     if (added.length === 0) return volume;
     assertAttachable(catalog, volume, existing, added);
     const now = clock.now();
     for (const { id: instanceId } of added) {
       await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
-      await tx.history.asked({ instanceId, at: now, what: `attach ${id}` });
+      await tx.history.requested({ instanceId, at: now, what: `attach ${id}` });
     }
     await workOnAttachments(tx, volume, now);
     return updateAttachmentStatus(tx, volume);
@@ -70,7 +70,7 @@ export async function detachVolume(
     if (removed.length === 0) return volume;
     const now = clock.now();
     for (const { instanceId } of removed)
-      await tx.history.asked({ instanceId, at: now, what: `detach ${id}` });
+      await tx.history.requested({ instanceId, at: now, what: `detach ${id}` });
     return dropAttachments(tx, volume, removed, now);
   });
 }

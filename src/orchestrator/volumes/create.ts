@@ -3,22 +3,16 @@ import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
-import type { VolumeType } from '../catalog/catalog.ts';
+import type { Offering, VolumeType } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { APART, isAttachable, type Place } from './attach.ts';
-import {
-  claimStorage,
-  priceMicroUsdPerHour,
-  type StorageCatalog,
-  sizeIssue,
-  volumeTypesSold,
-} from './storage.ts';
+import { claimStorage, priceMicroUsdPerHour, sizeIssue, volumeTypesSold } from './storage.ts';
 
-interface Deps extends StorageCatalog {
+interface Deps extends Offering {
   store: Store;
   clock: Clock;
   random: Random;
@@ -49,13 +43,13 @@ export async function createVolume(
 }
 
 async function insertVolume(
-  { clock, random, platform, quotas, ...sold }: Deps,
+  { clock, random, platform, quotas, ...offering }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateVolumeRequest,
   requestId: string | undefined,
 ): Promise<VolumeRecord> {
-  const found = findType(sold, request);
+  const found = findType(offering, request);
   const instanceIds = [...new Set(request.instance_ids ?? [])];
   const place = { region: request.region, platform: 'type' in found ? found.type.platform : undefined };
   const issues = await instanceIssues(tx, accountId, place, instanceIds);
@@ -89,7 +83,7 @@ async function insertVolume(
   };
   await assertWithinQuotas(tx, quotas, accountId, { volumes: 1, storageGb: record.sizeGb }, now);
   await tx.volumes.insert(record);
-  await claimStorage(tx, { ...sold, platform }, record, record.sizeGb);
+  await claimStorage(tx, { ...offering, platform }, record, record.sizeGb);
   for (const instanceId of instanceIds)
     await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
   await putVolumeWork(tx, id, 'create', now);
@@ -97,10 +91,10 @@ async function insertVolume(
 }
 
 function findType(
-  sold: StorageCatalog,
+  offering: Offering,
   { region, type: name, size_gb: sizeGb }: CreateVolumeRequest,
 ): { type: VolumeType } | Issue {
-  const types = volumeTypesSold(sold, region);
+  const types = volumeTypesSold(offering, region);
   if (types.length === 0) return { path: 'region', message: 'expected a region of /volumes/locations' };
   const type = name === undefined ? types[0] : types.find((candidate) => candidate.name === name);
   if (type === undefined)

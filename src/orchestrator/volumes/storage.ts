@@ -2,26 +2,21 @@ import { ApiError, type Issue } from '../../contract/errors.ts';
 import type { UnavailableReason, VolumeUsage } from '../../contract/extensions.ts';
 import type { VolumeLocation } from '../../contract/volume.ts';
 import { isStorageKnown, type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
-import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import type { Manifests, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import type { Catalog, Offering, VolumeType } from '../catalog/catalog.ts';
+import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import type { Store, Transaction } from '../model/store.ts';
 
-export interface StorageCatalog {
-  catalog: Catalog;
-  manifests: Manifests;
-}
-
 /** The volume types that a region sells. Types on platforms without volumes are left out. */
-export function volumeTypesSold({ catalog, manifests }: StorageCatalog, region: string): VolumeType[] {
+export function volumeTypesSold({ catalog, manifests }: Offering, region: string): VolumeType[] {
   const types = catalog.regions.get(region)?.volumeTypes ?? [];
   return types.filter((type) => manifests.of(type).attachVolume !== 'none');
 }
 
 /** O: GET /volumes/locations: the regions that sell volumes, by their tokens in `Configuration.regions`. */
-export function listVolumeLocations(sold: StorageCatalog): VolumeLocation[] {
-  return [...sold.catalog.regions.values()].flatMap(({ token, name, countryCode }) => {
-    const types = volumeTypesSold(sold, token).map((type) => type.name);
+export function listVolumeLocations(offering: Offering): VolumeLocation[] {
+  return [...offering.catalog.regions.values()].flatMap(({ token, name, countryCode }) => {
+    const types = volumeTypesSold(offering, token).map((type) => type.name);
     const country = countryCode !== undefined && { country_code: countryCode };
     return types.length === 0 ? [] : [{ id: token, name, types, ...country }];
   });

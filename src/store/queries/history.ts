@@ -87,7 +87,7 @@ export function historyWriter(connection: Connection, added: AddedHistory): Hist
       const { fromStatus } = added.get(instanceId) ?? moved;
       added.set(instanceId, { ...notAStep, ...moved, fromStatus: fromStatus ?? moved.fromStatus });
     },
-    asked: async ({ instanceId, what: detail, at, by = null }) => {
+    requested: async ({ instanceId, what: detail, at, by = null }) => {
       const known = added.get(instanceId) ?? { ...notAStep, fromStatus: null, toStatus: null };
       added.set(instanceId, { ...known, instanceId, at, cause: 'request', detail, by });
     },

@@ -12,10 +12,11 @@ import { toIssues } from '../../../contract/issue-words.ts';
 import { nullAsAbsent } from '../../../contract/nulls.ts';
 import { bearer, failureOf, jsonContent } from '../../../http/api/create-app.ts';
 import { pathsOfUnplainText } from '../../../ports/plain-text.ts';
+import type { Offering } from '../../catalog/catalog.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import { listInstances } from '../../instances/list.ts';
-import { findPlanIssues, type Sold } from '../../instances/plan.ts';
+import { findPlanIssues } from '../../instances/plan.ts';
 import { toEtag } from '../../instances/polled-reads.ts';
 import { startInstance, stopInstance } from '../../instances/power.ts';
 import { toInstance } from '../../instances/transition.ts';
@@ -150,7 +151,7 @@ const stopRoute = createRoute({
 });
 
 /** Answers 400 with the issues of the schema, and those of the catalog about the other fields. */
-async function refuseCreate(deps: Sold, issues: Issue[], body: Promise<object>): Promise<never> {
+async function refuseCreate(deps: Offering, issues: Issue[], body: Promise<object>): Promise<never> {
   throw invalidRequest([...issues, ...findPlanIssues(deps, wellFormedFields({ ...(await body) }))]);
 }
 

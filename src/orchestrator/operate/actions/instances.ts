@@ -149,7 +149,7 @@ export const retryInstance = instanceAction({
     throw new ActionRefused(`${id} is ${status} and has no open step: there is nothing to retry.`);
   },
   run: async (tx, { record: { id }, work }, now) => {
-    await tx.history.asked({ instanceId: id, at: now, what: 'retry' });
+    await tx.history.requested({ instanceId: id, at: now, what: 'retry' });
     if (work === null) await putInstanceWork(tx, id, 'observe', now);
     else await tx.work.makeDue(id, now);
   },
@@ -178,7 +178,7 @@ export const releaseInstance = instanceAction({
     return 'its machine is removed now with its disk, and its unit is free once the machine is proved gone';
   },
   run: async (tx, { record }, now, { name: by }) => {
-    await tx.history.asked({ instanceId: record.id, at: now, what: 'release' });
+    await tx.history.requested({ instanceId: record.id, at: now, what: 'release' });
     const order = recordedOrder({ reason: 'operator', by, at: now });
     if (record.destroyOrder === null) await amend(tx, record, now, { destroyOrder: order });
     await putInstanceWork(tx, record.id, 'destroy', now);

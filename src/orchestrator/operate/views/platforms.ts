@@ -114,14 +114,14 @@ function toHostRows(
   instances: ReadonlyMap<string | null, readonly HostUse[]>,
   observed: readonly ObservedHost[],
 ): HostRow[] {
-  const told = new Map(observed.map((one) => [one.host, one]));
-  const names = new Set([...told.keys(), ...instances.keys()]);
+  const observedByName = new Map(observed.map((one) => [one.host, one]));
+  const names = new Set([...observedByName.keys(), ...instances.keys()]);
   // Instances without a host come last.
   const sorted = [...names].sort((a, b) =>
     a === null || b === null ? Number(a === null) - Number(b === null) : compareNames(a, b),
   );
   return sorted.map((host) => {
-    const found = host === null ? undefined : told.get(host);
+    const found = host === null ? undefined : observedByName.get(host);
     const counts = instances.get(host) ?? [];
     return {
       host,

@@ -8,7 +8,7 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { readMachine } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterCreate, atItsHost, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import {
@@ -64,7 +64,7 @@ const unfinished = {
 };
 
 async function made(
-  context: StepContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -84,7 +84,7 @@ async function made(
  * machine.
  */
 async function notMade(
-  context: StepContext,
+  context: Recording & Calling,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -167,7 +167,7 @@ function adopt(machine: ObservedMachine): Attempted {
 }
 
 function toMachineSpec(
-  { catalog, installationId }: ReconcileContext,
+  { catalog, installationId }: Recording & Calling,
   record: InstanceRecord,
   avoidHosts: readonly string[],
 ): MachineSpec {

@@ -6,10 +6,9 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { askConsole } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
 import { dropAttachmentsOf } from '../../volumes/attach.ts';
-import type { StepContext } from '../context.ts';
 import { isPastDeadline, LONGEST_REST_MS, retry } from '../fail.ts';
 import { type Again, finish, type Next, settleInstance } from '../settle.ts';
 
@@ -18,7 +17,11 @@ import { type Again, finish, type Next, settleInstance } from '../settle.ts';
  * request. The console is read at once, every hour, and at an operator's retry. The tenant's DELETE and
  * `releaseInstance` replace the hold with a destroy; at the deadline, the operator's policy orders it.
  */
-export async function stepHold(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepHold(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const { clock, alarms } = context;
   const observedAt = clock.now();
   const found = isPastDeadline(lease, observedAt) ? undefined : await confirmMachine(context, record);
@@ -44,7 +47,11 @@ export async function stepHold(context: StepContext, lease: Lease, record: Insta
  * While the platform shows the machine, the unit stays claimed and the machine is not touched; the sweep raises an
  * alarm. An instance that its platform removes then becomes DESTROYED. If that takes long, an operator has to order it.
  */
-export async function stepRelease(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepRelease(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const found = await confirmMachine(context, record, { isBeingRemoved: true });
   await settleInstance(
     context,
@@ -87,7 +94,7 @@ function whileRemoving({ attempt }: Lease, isOverdue: boolean): Again {
 }
 
 /** Waits within `step`. The removal is overdue past the deadline of the work, which survives a restart. */
-export function awaitRemoval({ clock }: ReconcileContext, lease: Lease, step: 'observe' | 'stop'): Next {
+export function awaitRemoval({ clock }: Recording, lease: Lease, step: 'observe' | 'stop'): Next {
   const now = clock.now();
   const overdueAt = now + LONGEST_RECLAIM_MS;
   // A later deadline was written by a clock that was ahead.
@@ -108,7 +115,7 @@ const SECRET =
  * Logs the end of a failed machine's console as one line and keeps it for the history, if the platform supports that. A
  * failure delays nothing.
  */
-export async function readConsole(context: StepContext, record: InstanceRecord): Promise<void> {
+export async function readConsole(context: Recording & Calling, record: InstanceRecord): Promise<void> {
   const { driver, log, trace } = context;
   const { consoleTail } = driver;
   if (consoleTail === undefined) return;
@@ -139,13 +146,13 @@ function toLines(tail: string | undefined): string[] {
 
 /** Releases the claim and the attachments of an instance whose machine no longer runs. `because`: see {@link Next}. */
 export async function endInstance(
-  { clock, log, machines }: ReconcileContext,
+  { clock, log, machines }: Recording & Calling,
   tx: Transaction,
   record: InstanceRecord,
   because?: string,
 ): Promise<Next> {
   const now = clock.now();
-  machines.seenBeside.removed(record.ownerRef);
+  machines.partialListings.removed(record.ownerRef);
   await Promise.all([dropAttachmentsOf(tx, record.id, now), tx.claims.release(record.id)]);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING')

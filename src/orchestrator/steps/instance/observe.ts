@@ -4,9 +4,8 @@ import type { InstanceRecord } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
-import type { StepContext } from '../context.ts';
 import { onMachineFailed, onMachineGone, recordLoss, retry } from '../fail.ts';
 import { type Decide, finish, type Next, settleInstance } from '../settle.ts';
 import { awaitRemoval } from './ended.ts';
@@ -23,7 +22,11 @@ const UNFINISHED =
 const RUNS = 'the machine of a STOPPED instance runs, and only its tenant may start it';
 
 /** Reads the machine after a listing differed from the row, and applies what is certain. */
-export async function stepObserve(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepObserve(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const found = await confirmMachine(context, record);
   const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
@@ -35,7 +38,7 @@ export async function stepObserve(context: StepContext, lease: Lease, record: In
 }
 
 async function applyMachine(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -74,7 +77,7 @@ async function applyMachine(
  * does not restart it. The claim is always kept: a paused machine still has its memory and its GPUs.
  */
 async function applyPause(
-  { clock }: ReconcileContext,
+  { clock }: Recording,
   { attempt, deadlineAt }: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -95,7 +98,7 @@ async function applyPause(
  * being replaced. The deadline of the work holds its end.
  */
 async function applyUnfinished(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -116,7 +119,7 @@ async function applyUnfinished(
  * stopped, since only its tenant may start it.
  */
 async function applyToStopped(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,

@@ -5,9 +5,8 @@ import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import { type Lease, type Restart, restartCookie } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
-import type { StepContext } from '../context.ts';
 import {
   describeFailure,
   isFinal,
@@ -25,7 +24,11 @@ import { probePauseMs, proveEndpoint } from './verify.ts';
  * can be repeated after a lost answer or a crash and is carried out once. Then the SSH endpoint is proved with the
  * known host key. A restart that is late is given up, and the instance takes the platform's state.
  */
-export async function stepRestart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepRestart(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const restart = restartCookie.decode(lease.cookie);
   // The restart predates a restore of the database. It has ended, and the machine is not reset again.
   if (restart === undefined)
@@ -37,7 +40,7 @@ export async function stepRestart(context: StepContext, lease: Lease, record: In
 }
 
 async function sendRestart(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   record: InstanceRecord,
   restart: Restart,
@@ -72,7 +75,7 @@ async function sendRestart(
 }
 
 async function prove(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   record: InstanceRecord,
   restart: Restart,
@@ -105,7 +108,7 @@ async function prove(
 }
 
 async function probe(
-  context: ReconcileContext,
+  context: Recording & Calling,
   { endpoint, spec, hostKeyFingerprint }: InstanceRecord,
 ): Promise<ProbeResult> {
   if (endpoint === null) return { ok: false, step: 'connect', detail: 'the machine has no public address' };
@@ -123,7 +126,7 @@ function withCookie(restart: Restart, next: Next): Next {
 }
 
 /** Gives up the restart. The instance is observed next. */
-function giveUp({ log }: ReconcileContext, record: InstanceRecord, reason: string): Next {
+function giveUp({ log }: Recording, record: InstanceRecord, reason: string): Next {
   log.warn(
     { ...instanceLogNames(record), reason },
     'a restart was given up; the instance takes the state that the platform shows',

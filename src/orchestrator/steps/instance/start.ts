@@ -5,9 +5,8 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
-import type { StepContext } from '../context.ts';
 import {
   describeFailure,
   failCreate,
@@ -41,7 +40,11 @@ type Attempted =
  * Starts the machine of a STOPPED instance; then the SSH proof makes it ONLINE. A failed start is undone. Also restarts
  * a machine that powered itself off while PROVISIONING.
  */
-export async function stepStart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepStart(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const { attempted, found } = await findOrStart(context, lease, record);
   const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     const now = context.clock.now();
@@ -72,7 +75,7 @@ export async function stepStart(context: StepContext, lease: Lease, record: Inst
 
 /** Sends the start. If an earlier call's outcome is unknown, reads the machine first. */
 async function findOrStart(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   record: InstanceRecord,
 ): Promise<{ attempted: Attempted; found?: Observation<ObservedMachine> }> {
@@ -104,7 +107,7 @@ function gone({ observedAt }: Pick<Observation<unknown>, 'observedAt'>): Attempt
 }
 
 async function undoStart(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -133,7 +136,7 @@ function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {
 
 /** Ends an instance whose start can never succeed, since its disk is lost. It counts against the loss cap. */
 async function diskLost(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -153,7 +156,7 @@ async function diskLost(
  * deadline.
  */
 async function notStarted(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,

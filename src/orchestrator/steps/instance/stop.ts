@@ -6,9 +6,8 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
-import type { StepContext } from '../context.ts';
 import {
   describeFailure,
   type Failed,
@@ -37,7 +36,11 @@ interface Attempted {
  * STOPPING → STOPPED with the disk preserved. The claim is released if the offer says so. On a STOPPED instance it
  * undoes a failed start.
  */
-export async function stepStop(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepStop(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const { step, found } = await findOrStop(context, lease, record);
   const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     if (step?.outcome === 'done') return stopped(context, tx, current);
@@ -62,7 +65,7 @@ export async function stepStop(context: StepContext, lease: Lease, record: Insta
  * removal is awaited: only then has a stop a deadline.
  */
 async function findOrStop(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   record: InstanceRecord,
 ): Promise<Attempted> {
@@ -81,7 +84,7 @@ export function isDown({ power }: Pick<ObservedMachine, 'power'>): boolean {
 }
 
 async function notStopped(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -92,7 +95,7 @@ async function notStopped(
   return failInstance(context, tx, record, { as: 'failure', cause: 'not_stopped', reason });
 }
 
-async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
+async function stopped(context: Recording, tx: Transaction, record: InstanceRecord): Promise<Next> {
   const now = context.clock.now();
   const current = record.status === 'STOPPING' ? await transition(tx, record, 'STOPPED', now) : record;
   await makeAttachmentsDue(tx, current.id, now);
@@ -102,7 +105,7 @@ async function stopped(context: ReconcileContext, tx: Transaction, record: Insta
 }
 
 /** Whether an ONLINE instance can be stopped for its volumes and started again. */
-export function canCycle({ driver }: ReconcileContext, { spec }: InstanceRecord): boolean {
+export function canCycle({ driver }: Recording & Calling, { spec }: InstanceRecord): boolean {
   return driver.manifest.stop && driver.manifest.resume && spec.resumable;
 }
 
@@ -111,7 +114,7 @@ export function canCycle({ driver }: ReconcileContext, { spec }: InstanceRecord)
  * internally and reports the intermediate instance states accurately."
  */
 export async function beginAttachCycle(
-  { clock, log }: ReconcileContext,
+  { clock, log }: Recording,
   tx: Transaction,
   instance: InstanceRecord,
 ): Promise<void> {
@@ -129,7 +132,7 @@ export async function beginAttachCycle(
  * the instance and all its volumes.
  */
 export async function endAttachCycle(
-  { clock }: ReconcileContext,
+  { clock }: Recording,
   tx: Transaction,
   instanceId: string,
 ): Promise<void> {
@@ -144,7 +147,7 @@ export async function endAttachCycle(
  * The next step for a machine that was observed stopped: the end of the cycle, if its volumes no longer need the stop.
  */
 export async function afterStop(
-  { clock }: ReconcileContext,
+  { clock }: Recording,
   tx: Transaction,
   instance: InstanceRecord,
 ): Promise<Next> {

@@ -7,14 +7,13 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { prove } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import {
   afterObservation,
   mayAppearForMs,
   type Observation,
   type VisibilityUpdate,
 } from '../../platform/visibility.ts';
-import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate, failInstance, recordLoss } from '../fail.ts';
 import { type Decide, type Next, settleInstance } from '../settle.ts';
 
@@ -25,7 +24,11 @@ type FailedProbe = Extract<ProbeResult, { ok: false }>;
  * each injected key. Later failures of SSH do not undo that. A create that is late fails; a start that is late is
  * undone.
  */
-export async function stepVerify(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepVerify(
+  context: Recording & Calling,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
@@ -59,7 +62,7 @@ function windowBegan({ createdAt, spec }: InstanceRecord, { deadlineAt }: Lease)
 }
 
 async function proved(
-  context: ReconcileContext,
+  context: Recording,
   lease: Lease,
   { hostKeyFingerprint }: Extract<ProbeResult, { ok: true }>,
   visibility?: VisibilityUpdate,
@@ -80,7 +83,7 @@ async function proved(
 }
 
 async function probe(
-  context: ReconcileContext,
+  context: Recording & Calling,
   { endpoint, spec }: InstanceRecord,
   pinned: string | undefined,
 ): Promise<ProbeResult> {
@@ -93,7 +96,7 @@ async function probe(
 }
 
 async function afterFailedProbe(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -142,7 +145,7 @@ async function afterFailedProbe(
 
 /** Handles a machine that powered itself off before SSH was proved. A create starts it again; a start is undone. */
 async function poweredOff(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
@@ -155,7 +158,7 @@ async function poweredOff(
 
 /** Ends a create in ERROR, or undoes a start: the instance stays STOPPED with its disk. */
 async function giveUp(
-  context: ReconcileContext,
+  context: Recording,
   tx: Transaction,
   record: InstanceRecord,
   cause: FailureCause,
@@ -172,7 +175,7 @@ function hasMoved(before: Endpoint | null, now: Endpoint | undefined): boolean {
 
 /** Makes the SSH proof of an endpoint: it accepts each of `sshKeys`, and its host key is `pinned`, if that is known. */
 export function proveEndpoint(
-  context: ReconcileContext,
+  context: Recording & Calling,
   { publicIp: host, sshPort: port, sshUsername: username }: Endpoint,
   sshKeys: readonly string[],
   pinned: string | undefined,
@@ -186,6 +189,6 @@ export function proveEndpoint(
 const FIRST_PAUSE_MS = 200;
 
 /** The pause before the next SSH proof, in milliseconds. */
-export function probePauseMs({ options }: ReconcileContext, { attempt }: Lease): number {
+export function probePauseMs({ options }: Recording, { attempt }: Lease): number {
   return Math.min(options.probeIntervalMs, FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 10));
 }

@@ -9,11 +9,11 @@ import type { Transaction } from '../../model/store.ts';
 import { type Lease, volumeMoveOf } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs, type Observation } from '../../platform/visibility.ts';
 import { isAttachable } from '../../volumes/attach.ts';
 import { updateAttachmentStatus } from '../../volumes/transition.ts';
-import { type StepContext, volumesOf } from '../context.ts';
+import { volumesOf } from '../context.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../fail.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/stop.ts';
 import { type Decide, finish, type Next, settleVolume, whilePending } from '../settle.ts';
@@ -23,7 +23,11 @@ const WAIT_FOR_INSTANCE_MS = 2_000;
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /** Attaches and detaches a volume as wanted, one attachment at a time. */
-export async function stepAttach(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
+export async function stepAttach(
+  context: Recording & Calling,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<void> {
   const volumes = volumesOf(context);
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   const open = await pickOpen(context, lease, attachments);
@@ -84,7 +88,7 @@ export async function stepAttach(context: StepContext, lease: Lease, record: Vol
 
 /** Whether the refusal is due to a failed machine. For a stopped machine, the failure shows only here. */
 async function hasFailed(
-  context: ReconcileContext,
+  context: Recording & Calling,
   record: InstanceRecord,
   { code }: Failed,
 ): Promise<boolean> {
@@ -98,7 +102,7 @@ async function hasFailed(
  * removed it.
  */
 async function isGone(
-  context: ReconcileContext,
+  context: Recording & Calling,
   { ownerRef, createOpenUntil }: VolumeRecord,
   { code }: Failed,
 ): Promise<boolean> {
@@ -112,7 +116,7 @@ async function isGone(
  * waits for another one's instance.
  */
 async function pickOpen(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   attachments: readonly Attachment[],
 ): Promise<Attachment | undefined> {
@@ -138,7 +142,7 @@ function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null 
  * gone (O: Volume status, rules).
  */
 async function detach(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   record: VolumeRecord,
   open: Attachment,
@@ -197,7 +201,7 @@ async function write(
 
 /** Whether the machine exists and is in a state in which this platform attaches volumes. */
 async function isReady(
-  { driver, store }: ReconcileContext,
+  { driver, store }: Recording & Calling,
   { id, status, endpoint }: InstanceRecord,
 ): Promise<boolean> {
   if (driver.manifest.attachVolume === 'hot') return endpoint !== null && status !== 'STOPPING';
@@ -205,13 +209,13 @@ async function isReady(
 }
 
 /** Whether an instance has been stopped for its volumes longer than its window to come ONLINE. */
-function isOverdue({ clock }: ReconcileContext, { attachCycle, updatedAt, spec }: InstanceRecord): boolean {
+function isOverdue({ clock }: Recording, { attachCycle, updatedAt, spec }: InstanceRecord): boolean {
   return attachCycle && clock.now() - updatedAt >= spec.onlineWithinMs;
 }
 
 /** Brings an instance to a state in which this platform attaches and detaches, or waits for it. */
 async function prepare(
-  context: ReconcileContext,
+  context: Recording & Calling,
   lease: Lease,
   open: Attachment,
   { id }: InstanceRecord,

@@ -5,7 +5,7 @@ import type { Transaction } from '../../model/store.ts';
 import { type Lease, type Resize, resizeCookie } from '../../model/work.ts';
 import { callStep, observe } from '../../platform/call-platform.ts';
 import { confirmVolume } from '../../platform/confirm-gone.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, Recording } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
 import { toNote } from '../../volumes/note.ts';
 import { claimActualSize } from '../../volumes/storage.ts';
@@ -96,7 +96,7 @@ async function made(tx: Transaction, record: VolumeRecord, { host }: ObservedVol
 }
 
 async function notMade(
-  context: StepContext,
+  context: Recording & Calling,
   lease: Lease,
   tx: Transaction,
   record: VolumeRecord,
@@ -113,7 +113,7 @@ async function notMade(
 }
 
 async function refused(
-  { log, alarms, clock }: StepContext,
+  { log, alarms, clock }: Recording,
   tx: Transaction,
   record: VolumeRecord,
   failed: Failed,
@@ -133,7 +133,11 @@ const NOT_SHOWN = 'the platform may not show the volume yet';
  * Writes the new size and price once the platform has resized the volume. A resize that is refused, or not begun in
  * time, leaves both unchanged. Attachments requested meanwhile are handled next.
  */
-export async function stepResize(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
+export async function stepResize(
+  context: Recording & Calling,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<void> {
   const volumes = volumesOf(context);
   const resize = resizeCookie.decode(lease.cookie);
   if (resize === undefined)
@@ -198,7 +202,7 @@ async function resized(
 }
 
 async function giveUp(
-  { log }: ReconcileContext,
+  { log }: Recording,
   tx: Transaction,
   record: VolumeRecord,
   reason: string,

@@ -4,7 +4,7 @@ import { type Attachment, type VolumeRecord, volumeLogNames } from '../../model/
 import type { Transaction } from '../../model/store.ts';
 import { type Lease, toVolumeMoveCookie, type VolumeMove } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import type { ReconcileContext } from '../../platform/context.ts';
+import type { Calling, ReconcileContext, Recording } from '../../platform/context.ts';
 import { supersede } from '../../platform/superseded-attempts.ts';
 import { describeFailure, isFinal, retryFailed } from '../fail.ts';
 import { nextRefOf } from '../place.ts';
@@ -40,7 +40,7 @@ export async function beginMove(
  * volume; other work then removes the original. `giveUp` handles an attachment that cannot be made.
  */
 export async function moveVolume(
-  context: ReconcileContext,
+  context: Recording & Calling,
   copy: NonNullable<VolumeDriver['copy']>,
   lease: Lease,
   record: VolumeRecord,
