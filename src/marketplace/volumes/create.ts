@@ -13,7 +13,7 @@ import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../pro
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { beginVolumeAction } from './intents.ts';
-import { assertName, assertRoom, assertSize } from './limits.ts';
+import { assertFits, assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
 import { showVolume } from './read.ts';
 
@@ -83,18 +83,13 @@ type Wanted = Omit<CreateVolume, 'region' | 'cloudId' | 'teamId'> & {
 async function assertAttachable(
   tx: Transaction,
   volumeProvider: VolumeProvider,
-  { region, teamId }: Wanted,
+  { name: volumeId, region, teamId }: Wanted,
   deployment: DeploymentRecord,
 ): Promise<void> {
   const field = 'deploymentId';
-  if (deployment.teamId !== teamId) throw invalid(field, 'the deployment belongs to another team');
-  if (deployment.providerId !== volumeProvider.provider.id)
-    throw invalid(
-      field,
-      `the deployment is at ${deployment.providerId}, not at ${volumeProvider.provider.id}`,
-    );
-  if (deployment.region !== region)
-    throw invalid(field, `the deployment is in ${deployment.region}, not in ${region}`);
+  const providerId = volumeProvider.provider.id;
+  const volume = { volumeId, providerId, region, teamId, status: 'available' } as const;
+  assertFits(field, volumeProvider, volume, [], deployment);
   if (deployment.status !== 'running')
     throw invalid(field, `the deployment is ${deployment.status}; it must be running`);
   const others = await tx.volumes.attachmentsOf({ deploymentId: deployment.id });
