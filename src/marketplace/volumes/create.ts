@@ -41,7 +41,12 @@ export async function createVolume(
     const deployment =
       input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
     const now = clock.now();
-    const price = await newPrice(tx, teamId, hourlyRate(volumeProvider.profile, toSized(wanted)), now);
+    const price = await newPrice(
+      tx,
+      teamId,
+      hourlyRate(volumeProvider.profile, { region, cloudId, sizeGb: input.sizeInGb }),
+      now,
+    );
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);
@@ -94,10 +99,6 @@ async function assertAttachable(
     throw invalid(field, `the deployment is ${deployment.status}; it must be running`);
   const others = await tx.volumes.attachmentsOf({ deploymentId: deployment.id });
   assertRoom(field, volumeProvider, others.length + 1);
-}
-
-function toSized({ region, cloudId, sizeInGb: sizeGb }: Wanted) {
-  return { region, cloudId, sizeGb };
 }
 
 async function insert(
