@@ -42,7 +42,9 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
     );
     return 0;
   }
-  return Math.min(LAST_SEARCHES_MS, Math.max(FIRST_SEARCHES_MS, waitedMs));
+  // The pause doubles: it is the time waited so far.
+  const searches = Math.max(1, Math.round(waitedMs / FIRST_SEARCHES_MS));
+  return Math.min(LAST_SEARCHES_MS, searches * FIRST_SEARCHES_MS);
 }
 
 function byAge(a: Identified<Instance>, b: Identified<Instance>): number {
