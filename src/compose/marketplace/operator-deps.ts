@@ -46,7 +46,7 @@ function factsOf(
           offers: offers.size,
           offersInStock: inStock.length,
           certificateEndsAt: endOf.get(id) ?? null,
-          problems: [...providers.problemsOf(id), ...workers.problemsOf(id)],
+          problems: [...providers.problemsOf(id), ...(workers.of(id)?.problems ?? [])],
         },
       ];
     }),

@@ -74,7 +74,7 @@ export function createIdleness({
         return true;
       // Reads one more than the held ones, so that at least one is not held.
       const first = { statuses: ['deploying'], limit: held.size + 1 } as const;
-      const deploying = (await market()?.store.read.deployments.search(first)) ?? [];
+      const deploying = (await market()?.store.read.deployments.list(first)) ?? [];
       return deploying.some(({ providerInstanceId: id }) => id === null || !held.has(id));
     },
     async nextEventAt() {

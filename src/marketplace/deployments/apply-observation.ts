@@ -1,11 +1,10 @@
-import { microUsdFromUsd } from '../../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import type { Reader, Transaction } from '../model/store.ts';
+import type { Transaction } from '../model/store.ts';
 import { admitLoss, HELD, logLossAlarm } from '../providers/loss-cap.ts';
 import { markedUp, noMarkups } from '../providers/markup.ts';
 import { type Endpoint, endpointOf, toSshAddress } from './endpoint.ts';
-import { type Facts, type Judgement, judge, type Observation, providerRateOf } from './observe.ts';
+import { type Facts, type Judgement, judge, type Observation } from './observe.ts';
 import { reprice, type TransitionDeps, type TransitionFields, transition } from './transition.ts';
 
 export type ApplyDeps = TransitionDeps &
@@ -36,8 +35,7 @@ export async function applyObservation(
 ): Promise<Applied> {
   const { polling } = deps.options;
   const seenAt = deps.clock.now();
-  const firstRateMicroUsd = await firstRateOf(deps.store.read, snapshot, observation);
-  const under = { now: begunAt, seenAt, polling, firstRateMicroUsd };
+  const under = { now: begunAt, seenAt, polling };
   const judgement = judge(snapshot, observation, under);
   const endpoint = endpointToProve(deps.providers, snapshot, judgement, observation);
   if (endpoint !== null) return { outcome: 'unproved', endpoint };
@@ -83,21 +81,6 @@ function endpointToProve(
   const endpoint = endpointOf(observation.instance, record);
   if (endpoint === null || sshProof?.provedEndpoint === toSshAddress(endpoint)) return null;
   return endpoint;
-}
-
-/** A changed spot price is compared with this: the provider's price at the order, or else the first billed price. */
-async function firstRateOf(
-  { ledger }: Pick<Reader, 'ledger'>,
-  record: DeploymentRecord,
-  observation: Observation,
-): Promise<number> {
-  const known = providerRateOf(record);
-  const reported = 'instance' in observation ? observation.instance.price_per_hour : undefined;
-  if (record.instanceType !== 'SPOT' || reported === undefined || microUsdFromUsd(reported) === known)
-    return known;
-  if (record.orderedProviderRateMicroUsd !== null) return record.orderedProviderRateMicroUsd;
-  const [first] = await ledger.segmentsOf('deployment', record.id);
-  return first?.providerRateMicroUsdPerHour ?? first?.originalRateMicroUsdPerHour ?? known;
 }
 
 function isMereConfirmation(judgement: Judgement, { suspicion }: DeploymentRecord): boolean {

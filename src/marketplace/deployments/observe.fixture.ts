@@ -3,7 +3,7 @@ import type { Instance, InstanceStatus } from '../../contract/instance.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';
-import { type Judgement, judge, type Observation, providerRateOf } from './observe.ts';
+import { type Judgement, judge, type Observation } from './observe.ts';
 
 export { start };
 export const { polling } = defaultOptions;
@@ -64,5 +64,5 @@ export function judgeAt(
   now: number,
   seenAt = now,
 ): Judgement {
-  return judge(record, observation, { now, seenAt, polling, firstRateMicroUsd: providerRateOf(record) });
+  return judge(record, observation, { now, seenAt, polling });
 }

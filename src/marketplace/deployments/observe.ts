@@ -53,8 +53,6 @@ export interface ObservedUnder {
   /** The end of the observation. An observed change counts from this time at the latest. */
   seenAt: number;
   polling: Polling;
-  /** The provider's price at the time of the order. Spot prices are checked against it. */
-  firstRateMicroUsd: number;
 }
 
 interface ObservedInstance extends ObservedUnder {
@@ -244,7 +242,7 @@ function changedAt({ record, instance, seenAt }: ObservedInstance): number {
 }
 
 /** Only spot prices change. All others stay as they were at the create. */
-function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
+function priceFact({ record, instance }: ObservedInstance): {
   providerRateMicroUsd?: number;
   why?: string;
 } {
@@ -252,20 +250,12 @@ function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
   if (record.instanceType !== 'SPOT' || reported === undefined) return {};
   if (!Number.isFinite(reported) || reported < 0) return { why: 'its price is invalid' };
   const providerRateMicroUsd = microUsdFromUsd(reported);
-  if (providerRateMicroUsd === providerRateOf(record)) return {};
-  if (providerRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
+  if (providerRateMicroUsd === record.providerRateMicroUsd) return {};
+  if (providerRateMicroUsd > record.orderedProviderRateMicroUsd * MAX_PRICE_FACTOR)
     return {
       why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the price at order: it is ignored`,
     };
   return { providerRateMicroUsd };
-}
-
-/** The provider's price. A deployment older than the markup stores none; there it equals the price for users. */
-export function providerRateOf({
-  providerRateMicroUsd,
-  originalRateMicroUsd,
-}: Pick<DeploymentRecord, 'providerRateMicroUsd' | 'originalRateMicroUsd'>): number {
-  return providerRateMicroUsd ?? originalRateMicroUsd;
 }
 
 function hold(why: string): Judgement {

@@ -117,11 +117,7 @@ export function toLaunchRequest(wanted: {
 
 /** Converts M: `writeFiles` to O: `write_files`; the other names are the same. */
 function toCloudInit({ runcmd, packages, writeFiles }: RequestedCloudInit): CloudInit {
-  return {
-    ...(runcmd !== undefined && { runcmd }),
-    ...(packages !== undefined && { packages }),
-    ...(writeFiles !== undefined && { write_files: writeFiles }),
-  };
+  return { runcmd, packages, write_files: writeFiles };
 }
 
 /** The one SSH key of a create (M: Create body, "one of the two"). */

@@ -55,17 +55,15 @@ export async function* pagesOfDeployments(
   let after: PageEnd | undefined;
   let left = page > 1 && !Number.isFinite(most) ? 0 : most;
   if (page > 1 && left > 0) {
-    const [before] = await store.read.deployments.list({
-      ...owners,
-      page: { limit: 1, offset: (page - 1) * most - 1 },
-    });
+    const offset = (page - 1) * most - 1;
+    const [before] = await store.read.deployments.list({ ...owners, limit: 1, offset });
     if (before === undefined) left = 0;
     else after = { at: before.createdAt, id: before.id };
   }
   let atOnce = PAGE_ROWS;
   while (left > 0) {
     const limit = Math.min(atOnce, left);
-    const records = await store.read.deployments.list({ ...owners, page: { limit, after } });
+    const records = await store.read.deployments.list({ ...owners, limit, after });
     const shown = await showDeployments({ store, clock, providers }, records);
     const items = shown.map((one) => JSON.stringify(one));
     const bytes = items.reduce((sum, item) => sum + item.length, 0);

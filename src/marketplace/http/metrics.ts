@@ -19,7 +19,7 @@ interface Deps {
   store: Store;
   clock: Clock;
   providers: Providers;
-  workers: Pick<ProviderWorkers, 'failingMs' | 'rangesOf'>;
+  workers: Pick<ProviderWorkers, 'of'>;
   writes: { areWritesTaken: boolean };
   diskRoom?: (() => Promise<{ free: number; size: number } | undefined>) | undefined;
   certificates: CertificateList;
@@ -112,10 +112,10 @@ export class Metrics extends ServerMetrics {
       'Longest time for which all calls about one deployment, or all list calls, have failed, by the last problem; 0: none fail. Each server reports the deployments that it syncs.',
       async () =>
         providers.ids().flatMap((provider) => {
-          const failing = workers.failingMs(provider);
+          const failing = workers.of(provider)?.failingMs;
           return providerWideProblems.map((problem) => [
             { provider, problem },
-            (failing.get(problem) ?? 0) / 1000,
+            (failing?.get(problem) ?? 0) / 1000,
           ]);
         }),
     );
@@ -123,7 +123,7 @@ export class Metrics extends ServerMetrics {
       'provider',
       'berth_marketplace_provider_ranges',
       "How many of the 16 ranges of a provider's deployments and volumes this server syncs; all servers together have 16, unless a range is changing hands.",
-      async () => providers.ids().map((id) => [id, workers.rangesOf(id)]),
+      async () => providers.ids().map((id) => [id, workers.of(id)?.ranges ?? 0]),
     );
     const addCounts = (
       name: string,

@@ -86,10 +86,10 @@ export interface DeploymentRecord {
   failureReason: FailureReason | null;
   failureDetails: string | null;
 
-  /** The provider's price of the running instance; null on rows older than this field. */
-  providerRateMicroUsd: number | null;
-  /** The provider's price at the time of the order; null on rows older than this field. */
-  orderedProviderRateMicroUsd: number | null;
+  /** The provider's price of the running instance. */
+  providerRateMicroUsd: number;
+  /** The provider's price at the time of the order. */
+  orderedProviderRateMicroUsd: number;
   /** The price of the running instance with the markup, and that price after the team's discount. */
   originalRateMicroUsd: number;
   rateMicroUsd: number;

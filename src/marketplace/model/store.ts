@@ -59,11 +59,16 @@ export interface ActiveByPrice
 export interface DeploymentSearch {
   /** Searched in id, names, address and failure reason; lower case. */
   text?: string | undefined;
-  teamId?: string | undefined;
+  teamIds?: readonly string[] | undefined;
+  userId?: string | undefined;
   providerId?: string | undefined;
   statuses?: readonly DeploymentStatus[] | undefined;
+  /** Starts behind the end of a page. */
   after?: PageEnd | undefined;
-  limit: number;
+  /** Skips that many matching rows. Only with a `limit`. */
+  offset?: number | undefined;
+  /** Absent: all rows. */
+  limit?: number | undefined;
 }
 
 export interface ActiveAtProvider {
@@ -82,16 +87,7 @@ export interface DeploymentOutcomes
 export interface DeploymentReader {
   byId(id: string): Promise<DeploymentRecord | null>;
   /** The newest first. */
-  list(filter: {
-    teamIds?: readonly string[];
-    userId?: string;
-    providerId?: string;
-    statuses?: readonly DeploymentStatus[];
-    /** Absent: all rows. `offset` skips that many matching rows; `after` starts behind the end of a page. */
-    page?: { limit: number; offset: number } | { limit: number; after?: PageEnd | undefined };
-  }): Promise<DeploymentRecord[]>;
-  /** Deployments of all teams, the newest first, one page at a time. */
-  search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
+  list(of: DeploymentSearch): Promise<DeploymentRecord[]>;
   /** Active deployments, and ended ones still to be cleaned up. */
   toSync(providerId: string): Promise<DeploymentToSync[]>;
   /** Those of {@link toSync} with work to do now: being deployed, being changed or still to be cleaned up. */

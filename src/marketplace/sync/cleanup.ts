@@ -1,5 +1,5 @@
 import { isUsableId } from '../../client/answers.ts';
-import { type Identified, ProviderError } from '../../client/orchestrator-client.ts';
+import { type Identified, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
@@ -93,7 +93,7 @@ export async function holderOf(
 }
 
 /** Returns null once the instance is gone, or if it is kept for another deployment. @throws {ProviderError} */
-export async function removeInstance(
+async function removeInstance(
   { store, provider, log, call }: SyncContext,
   record: DeploymentRecord,
   { id, region = record.region }: Identified<Instance>,
@@ -110,4 +110,19 @@ export async function removeInstance(
     'not deleting an instance that belongs to another deployment: ask the provider why both have its id',
   );
   return null;
+}
+
+/** Deletes an instance that no deployment needs. If that fails, the sweep finds it again. */
+export async function removeOrphan(
+  context: SyncContext,
+  record: DeploymentRecord,
+  instance: Identified<Instance>,
+): Promise<void> {
+  const { provider, health, log } = context;
+  log.warn(
+    { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
+    'an instance that no deployment needs is being deleted',
+  );
+  const answer = await orProviderError(removeInstance(context, record, instance));
+  if (answer instanceof ProviderError) health.failed(instance.id, answer);
 }

@@ -1,8 +1,8 @@
 import { type Identified, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
-import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
-import { removeInstance } from './cleanup.ts';
+import { removeOrphan } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { adopt, failOverdue, isOverdue } from './launch.ts';
 import { fail } from './settle-action.ts';
@@ -29,7 +29,7 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
   if (adopted !== undefined) {
     await adopt(context, record.id, adopted);
     // A list may contain an instance twice.
-    for (const other of others) if (other.id !== adopted.id) await remove(context, record, other);
+    for (const other of others) if (other.id !== adopted.id) await removeOrphan(context, record, other);
     return 0;
   }
   const waitedMs = clock.now() - (record.launch.sentAt ?? record.createdAt);
@@ -42,7 +42,9 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
     );
     return 0;
   }
-  return Math.min(LAST_SEARCHES_MS, Math.max(FIRST_SEARCHES_MS, waitedMs));
+  // The pause doubles: it is the time waited so far.
+  const searches = Math.max(1, Math.round(waitedMs / FIRST_SEARCHES_MS));
+  return Math.min(LAST_SEARCHES_MS, searches * FIRST_SEARCHES_MS);
 }
 
 function byAge(a: Identified<Instance>, b: Identified<Instance>): number {
@@ -52,19 +54,4 @@ function byAge(a: Identified<Instance>, b: Identified<Instance>): number {
 /** An instance whose time cannot be read counts as new. */
 function createdAt({ created_at: at }: Identified<Instance>): number {
   return at === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(at);
-}
-
-/** If the deletion fails, the sweep finds the instance later. */
-async function remove(
-  context: SyncContext,
-  record: DeploymentRecord,
-  instance: Identified<Instance>,
-): Promise<void> {
-  const { provider, health, log } = context;
-  log.warn(
-    { ...logNames(record), provider: provider.id, instance: instance.id },
-    'a create made a second instance: it is being deleted',
-  );
-  const answer = await orProviderError(removeInstance(context, record, instance));
-  if (answer instanceof ProviderError) health.failed(record, answer);
 }

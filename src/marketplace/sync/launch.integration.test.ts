@@ -302,7 +302,7 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     await setup.clock.advance(2 * MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
     expect(statuses(setup.plain)).toEqual(['ONLINE']);
-    expect(countLines(setup.logged, 'warn', 'second instance')).toBe(1);
+    expect(countLines(setup.logged, 'warn', 'no deployment needs')).toBe(1);
   });
 
   it('and that lists the machine twice keeps the one machine [launch-listed-twice]', async () => {
@@ -315,7 +315,7 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     await setup.clock.advance(2 * MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(0);
-    expect(countLines(setup.logged, 'warn', 'second instance')).toBe(0);
+    expect(countLines(setup.logged, 'warn', 'no deployment needs')).toBe(0);
   });
 
   it('and that made no instance fails the deployment, which costs nothing', async () => {

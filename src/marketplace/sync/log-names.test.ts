@@ -69,7 +69,7 @@ it('all lines of a deployment share its id, its team and the request that made i
     expect.stringContaining('does not accept an SSH login yet'),
     'SSH login to a new machine succeeded with its key',
     'a deployment changed',
-    'an instance belongs to no live deployment: it is being deleted',
+    'an instance that no deployment needs is being deleted',
     expect.stringContaining('may still exist and cost money'),
   ]);
 });

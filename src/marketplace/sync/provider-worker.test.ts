@@ -193,13 +193,13 @@ describe('an end', () => {
     setup.plain.faults.plan = (method) =>
       method === 'getInstance' ? { error: new ProviderError('failed', '500') } : 'none';
     await setup.clock.advance(MINUTE_MS);
-    expect(setup.workers.problemsOf('provider-x')).toEqual(['calls about deployments fail: failed']);
+    expect(setup.workers.of('provider-x')?.problems).toEqual(['calls about deployments fail: failed']);
     const { transact } = setup.store;
     setup.store.transact = () => Promise.reject(new Error('the database does not answer'));
     await setup.clock.advance(40_000);
     // Another process holds the lease now and reports the problems.
-    expect(setup.workers.problemsOf('provider-x')).toEqual([]);
-    expect(setup.workers.failingMs('provider-x').size).toBe(0);
+    expect(setup.workers.of('provider-x')?.problems).toEqual([]);
+    expect(setup.workers.of('provider-x')?.failingMs.size).toBe(0);
     const polls = setup.plain.faults.countOf('getInstance');
     await setup.clock.advance(2 * MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBe(polls);

@@ -1,5 +1,4 @@
 import type { SyncDeps } from './context.ts';
-import type { ProviderWideProblem } from './provider-health.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
 /** A worker per provider, so that one that hangs delays no other. Several processes share a provider by ranges. */
@@ -36,16 +35,8 @@ export class ProviderWorkers {
     for (const worker of this.#workers.values()) worker.postpone(deploymentIds, byMs);
   }
 
-  problemsOf(providerId: string): readonly string[] {
-    return this.#workers.get(providerId)?.problems ?? [];
-  }
-
-  failingMs(providerId: string): ReadonlyMap<ProviderWideProblem, number> {
-    return this.#workers.get(providerId)?.failingMs ?? new Map();
-  }
-
-  rangesOf(providerId: string): number {
-    return this.#workers.get(providerId)?.ranges ?? 0;
+  of(providerId: string): ProviderWorker | undefined {
+    return this.#workers.get(providerId);
   }
 
   /** Stops all workers and waits for running steps. */

@@ -24,7 +24,7 @@ const ours = (number: number) => `bm-00c0ffee-${String(number).padStart(32, '0')
 const deletes = () => setup.plain.faults.countOf('deleteInstance');
 const keptAlarms = () =>
   countLines(setup.logged, 'error', 'not deleting an instance that belongs to another deployment');
-const orphanWarnings = () => countLines(setup.logged, 'warn', 'belongs to no live deployment');
+const orphanWarnings = () => countLines(setup.logged, 'warn', 'no deployment needs');
 
 async function terminate(...ids: string[]): Promise<void> {
   await setup.store.transact(async (tx) => {

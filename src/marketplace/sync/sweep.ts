@@ -4,7 +4,7 @@ import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
-import { holderOf, removeInstance } from './cleanup.ts';
+import { holderOf, removeOrphan } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 
 /**
@@ -34,7 +34,7 @@ export class Sweep {
     }
     this.#seen = new Set([...orphans.keys()].map(({ id }) => id));
     for (const [instance, record] of orphans)
-      if (before.has(instance.id)) await remove(context, record, instance);
+      if (before.has(instance.id)) await removeOrphan(context, record, instance);
   }
 
   /** The deployment that the instance was made for. Null if the instance must not be deleted. */
@@ -92,18 +92,4 @@ export class Sweep {
     if (!this.#logged.has(key)) log[level](fields, message);
     this.#logged.add(key);
   }
-}
-
-async function remove(
-  context: SyncContext,
-  record: DeploymentRecord,
-  instance: Identified<Instance>,
-): Promise<void> {
-  const { provider, health, log } = context;
-  log.warn(
-    { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
-    'an instance belongs to no live deployment: it is being deleted',
-  );
-  const answer = await orProviderError(removeInstance(context, record, instance));
-  if (answer instanceof ProviderError) health.failed(instance.id, answer);
 }

@@ -13,7 +13,7 @@ import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../pro
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { beginVolumeAction } from './intents.ts';
-import { assertName, assertRoom, assertSize } from './limits.ts';
+import { assertFits, assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
 import { showVolume } from './read.ts';
 
@@ -41,7 +41,12 @@ export async function createVolume(
     const deployment =
       input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
     const now = clock.now();
-    const price = await newPrice(tx, teamId, hourlyRate(volumeProvider.profile, toSized(wanted)), now);
+    const price = await newPrice(
+      tx,
+      teamId,
+      hourlyRate(volumeProvider.profile, { region, cloudId, sizeGb: input.sizeInGb }),
+      now,
+    );
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);
@@ -83,26 +88,17 @@ type Wanted = Omit<CreateVolume, 'region' | 'cloudId' | 'teamId'> & {
 async function assertAttachable(
   tx: Transaction,
   volumeProvider: VolumeProvider,
-  { region, teamId }: Wanted,
+  { name: volumeId, region, teamId }: Wanted,
   deployment: DeploymentRecord,
 ): Promise<void> {
   const field = 'deploymentId';
-  if (deployment.teamId !== teamId) throw invalid(field, 'the deployment belongs to another team');
-  if (deployment.providerId !== volumeProvider.provider.id)
-    throw invalid(
-      field,
-      `the deployment is at ${deployment.providerId}, not at ${volumeProvider.provider.id}`,
-    );
-  if (deployment.region !== region)
-    throw invalid(field, `the deployment is in ${deployment.region}, not in ${region}`);
+  const providerId = volumeProvider.provider.id;
+  const volume = { volumeId, providerId, region, teamId, status: 'available' } as const;
+  assertFits(field, volumeProvider, volume, [], deployment);
   if (deployment.status !== 'running')
     throw invalid(field, `the deployment is ${deployment.status}; it must be running`);
   const others = await tx.volumes.attachmentsOf({ deploymentId: deployment.id });
   assertRoom(field, volumeProvider, others.length + 1);
-}
-
-function toSized({ region, cloudId, sizeInGb: sizeGb }: Wanted) {
-  return { region, cloudId, sizeGb };
 }
 
 async function insert(

@@ -1,4 +1,5 @@
 import { invalid } from '../contract/errors.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import type { VolumeProvider } from '../providers/volume-provider.ts';
 
@@ -34,12 +35,6 @@ export function assertSize(volumeProvider: VolumeProvider, region: string, sizeG
     );
 }
 
-interface AttachTarget {
-  providerId: string;
-  region: string;
-  teamId: string;
-}
-
 /**
  * M: `volumeIds`, "each must match the deployment's provider and region". `field` names the volume in the request.
  * @throws {ApiError} VALIDATION_ERROR
@@ -47,9 +42,9 @@ interface AttachTarget {
 export function assertFits(
   field: string,
   { provider, profile }: VolumeProvider,
-  volume: VolumeRecord,
+  volume: Pick<VolumeRecord, 'volumeId' | 'providerId' | 'region' | 'teamId' | 'status'>,
   existing: readonly AttachmentRecord[],
-  target: AttachTarget,
+  target: Pick<DeploymentRecord, 'providerId' | 'region' | 'teamId'>,
 ): void {
   const named = `the volume ${volume.volumeId}`;
   if (volume.providerId !== target.providerId)

@@ -33,7 +33,7 @@ export function describeOperatorViews(storeOf: () => Store): void {
       }),
     );
     const idsOf = async (of: Omit<DeploymentSearch, 'limit'>, limit = 9) =>
-      (await store.read.deployments.search({ ...of, limit })).map(({ id }) => id);
+      (await store.read.deployments.list({ ...of, limit })).map(({ id }) => id);
 
     it('list deployments of all teams, each once, page by page', async () => {
       expect(await idsOf({})).toEqual(['dep-e', 'dep-d', 'dep-c', 'dep-b', 'dep-a']);
@@ -44,7 +44,7 @@ export function describeOperatorViews(storeOf: () => Store): void {
     it.each<[Omit<DeploymentSearch, 'limit'>, string[]]>([
       [{ statuses: ['running'] }, ['dep-e', 'dep-c', 'dep-b']],
       [{ statuses: ['running', 'failed'], providerId: 'provider-a' }, ['dep-d', 'dep-c', 'dep-b']],
-      [{ teamId: 'nobody' }, []],
+      [{ teamIds: ['nobody'] }, []],
       [{ text: 'JOB dep-B' }, ['dep-b']],
       [{ text: '2.0.2.77' }, ['dep-c']],
       [{ text: 'out_of' }, ['dep-d']],

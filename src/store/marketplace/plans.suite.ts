@@ -71,10 +71,10 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await deployments.byId('dep-1');
     await deployments.byProviderName('bm-1');
   },
-  'the deployments of a team': ({ deployments }) => deployments.list({ teamIds: [teamId], page }),
+  'the deployments of a team': ({ deployments }) => deployments.list({ teamIds: [teamId], ...page }),
   'the active deployments of a team': ({ deployments }) =>
-    deployments.list({ teamIds: [teamId], statuses: active, page }),
-  'the deployments of a user': ({ deployments }) => deployments.list({ userId, page }),
+    deployments.list({ teamIds: [teamId], statuses: active, ...page }),
+  'the deployments of a user': ({ deployments }) => deployments.list({ userId, ...page }),
   'what a team pays for': ({ deployments }) => deployments.activeByPrice(teamId),
   'what a provider has to sync': ({ deployments }) => deployments.toSync(providerId),
   'new rows to sync': ({ deployments }) => deployments.newToSync(providerId),
@@ -132,10 +132,10 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   },
   'stock alerts of a user': ({ stockAlerts }) => stockAlerts.ofUser(userId),
   'the deployments of all teams, page by page': async ({ deployments }) => {
-    await deployments.search({ limit: 50 });
-    await deployments.search({ text: 'train', after: { at: now, id: 'dep-1' }, limit: 50 });
-    await deployments.search({ statuses: active, providerId, limit: 50 });
-    await deployments.search({ teamId, limit: 50 });
+    await deployments.list({ limit: 50 });
+    await deployments.list({ text: 'train', after: { at: now, id: 'dep-1' }, limit: 50 });
+    await deployments.list({ statuses: active, providerId, limit: 50 });
+    await deployments.list({ teamIds: [teamId], limit: 50 });
   },
   'what an operator reads of providers': async ({ deployments }) => {
     await deployments.countActiveByProvider();

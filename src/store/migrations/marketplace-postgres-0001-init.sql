@@ -133,9 +133,9 @@ CREATE TABLE deployments (
   cleanup TEXT NOT NULL,
   revision INTEGER NOT NULL,
   ssh_proof JSON,
-  provider_rate_micro_usd BIGINT,
+  provider_rate_micro_usd BIGINT NOT NULL,
   refusal JSON,
-  ordered_provider_rate_micro_usd BIGINT
+  ordered_provider_rate_micro_usd BIGINT NOT NULL
 );
 CREATE INDEX deployments_to_tend ON deployments (provider_id)
   WHERE status IN ('deploying', 'running', 'stopped') OR cleanup = 'wanted';

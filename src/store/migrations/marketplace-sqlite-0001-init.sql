@@ -133,9 +133,9 @@ CREATE TABLE deployments (
   cleanup TEXT NOT NULL,
   revision INTEGER NOT NULL,
   ssh_proof TEXT,
-  provider_rate_micro_usd INTEGER,
+  provider_rate_micro_usd INTEGER NOT NULL,
   refusal TEXT,
-  ordered_provider_rate_micro_usd INTEGER
+  ordered_provider_rate_micro_usd INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX deployments_to_tend ON deployments (provider_id)
   WHERE status IN ('deploying', 'running', 'stopped') OR cleanup = 'wanted';

@@ -71,9 +71,9 @@ export function resourceTables(
       cleanup: text('cleanup').$type<Cleanup>().notNull(),
       revision: integer('revision').notNull(),
       sshProof: json('ssh_proof').$type<SshProof>(),
-      providerRateMicroUsd: bigint('provider_rate_micro_usd'),
+      providerRateMicroUsd: bigint('provider_rate_micro_usd').notNull(),
       refusal: json('refusal').$type<Refusal>(),
-      orderedProviderRateMicroUsd: bigint('ordered_provider_rate_micro_usd'),
+      orderedProviderRateMicroUsd: bigint('ordered_provider_rate_micro_usd').notNull(),
     },
     (t) => [
       index('deployments_to_tend')

@@ -79,17 +79,19 @@ export type DeploymentDetail = z.infer<typeof deploymentDetailSchema>;
 /** The status filter of the list: a status, `active` or `all`. */
 export const statusFilterSchema = z.enum(['active', 'all', ...deploymentStatuses]);
 
-export interface DeploymentQuery extends PageQuery, Omit<DeploymentSearch, 'after' | 'limit' | 'statuses'> {
+export interface DeploymentQuery extends PageQuery, Pick<DeploymentSearch, 'text' | 'providerId'> {
+  teamId?: string | undefined;
   status?: z.infer<typeof statusFilterSchema> | undefined;
 }
 
 /** Deployments, the newest first. The default status filter is `active`. */
 export async function listDeployments(
   { deployments }: Pick<Reader, 'deployments'>,
-  { status = 'active', after, limit = USUAL_PAGE, ...of }: DeploymentQuery,
+  { status = 'active', teamId, after, limit = USUAL_PAGE, ...of }: DeploymentQuery,
 ): Promise<DeploymentPage> {
-  const found = await deployments.search({
+  const found = await deployments.list({
     ...of,
+    teamIds: teamId === undefined ? undefined : [teamId],
     statuses: toStatuses(status),
     after: toPageEnd(after),
     limit: limit + 1,

@@ -77,40 +77,27 @@ export function deploymentReader(connection: Connection): DeploymentReader {
   const { db, deployments } = connection;
   return {
     byId: (id) => firstOf(deploymentById(connection, { id })),
-    list: async ({ teamIds, userId, providerId, statuses, page }) => {
-      const conditions: SQL[] = [];
-      if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
-      if (userId !== undefined) conditions.push(eq(deployments.userId, userId));
-      if (providerId !== undefined) conditions.push(eq(deployments.providerId, providerId));
-      if (page !== undefined && 'after' in page && page.after !== undefined)
-        conditions.push(isAfter(deployments.createdAt, deployments.id, page.after));
-      if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
-      // Active deployments have an index of their own, whose size does not depend on the ended ones.
-      if (statuses?.every((status) => isActive({ status }))) conditions.push(inActive(deployments));
+    list: async ({ text, teamIds, userId, providerId, statuses, after, offset = 0, limit }) => {
+      const [firstTeam, ...otherTeams] = teamIds ?? [];
+      const isOneTeam = firstTeam !== undefined && otherTeams.length === 0;
       const found = db
-        .select()
-        .from(deployments)
-        .where(and(...conditions))
-        .orderBy(desc(deployments.createdAt), desc(deployments.id));
-      if (page === undefined) return found;
-      return 'offset' in page ? found.limit(page.limit).offset(page.offset) : found.limit(page.limit);
-    },
-    search: async ({ text, teamId, providerId, statuses, after, limit }) =>
-      db
         .select()
         .from(deployments)
         .where(
           and(
             isAfter(deployments.createdAt, deployments.id, after),
-            teamId === undefined ? undefined : eq(deployments.teamId, teamId),
+            isOneTeam ? eq(deployments.teamId, firstTeam) : teamIds && inArray(deployments.teamId, teamIds),
+            userId === undefined ? undefined : eq(deployments.userId, userId),
             providerId === undefined ? undefined : eq(deployments.providerId, providerId),
-            statuses === undefined ? undefined : inArray(deployments.status, [...statuses]),
+            statuses && inArray(deployments.status, statuses),
+            // Active deployments have an index of their own, whose size does not depend on the ended ones.
             statuses?.every((status) => isActive({ status })) ? inActive(deployments) : undefined,
             text === undefined ? undefined : isFound(connection, text),
           ),
         )
-        .orderBy(desc(deployments.createdAt), desc(deployments.id))
-        .limit(limit),
+        .orderBy(desc(deployments.createdAt), desc(deployments.id));
+      return limit === undefined ? found : found.limit(limit).offset(offset);
+    },
     toSync: (provider) => deploymentsToSync(connection, { provider }),
     newToSync: (provider) => newDeploymentsToSync(connection, { provider }),
     lastProvedAt: async (provider) => {
