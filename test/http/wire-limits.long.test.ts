@@ -88,7 +88,6 @@ describe('a body that is too large', () => {
       const [response] = await replied;
       response.resume();
       expect(response.statusCode).toBe(413);
-      expect(response.headers.connection).toBe('close');
       expect(response.headers['x-request-id']).toBeTruthy();
       await once(response, 'close');
     }
@@ -176,7 +175,6 @@ describe('a body that is too large', () => {
       );
       expectError(await client.reply('POST', '/v1/instances'), status, code);
     }
-    await client.closed;
   });
 
   it('does not go on for ever behind a refusal that needed none of it', async () => {

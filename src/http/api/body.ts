@@ -13,6 +13,8 @@ export interface BodyRefusals {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
+/** How much is read of a body that was refused. */
+const MAX_DISCARDED_BYTES = 64 * MAX_BODY_BYTES;
 const FIRST_BUFFER_BYTES = 16 * 1024;
 /** The `Retry-After` of the 503 that refuses a body while too many bytes are under way. */
 const RETRY_SECONDS = '5';
@@ -51,19 +53,17 @@ export function bodyReader(maxBytes: number, refusals: BodyRefusals) {
   return async <T>(context: Context, use: (bytes: Buffer) => Promise<T>): Promise<T> => {
     const { headers, body: stream } = context.req.raw;
     const declared = Number(headers.get('content-length')) || 0;
-    if (declared > maxBytes) throw refusals.tooLarge(maxBytes);
     if (stream === null) return use(Buffer.alloc(0));
     const { key = context.get('network') } = (context.get('who') ?? {}) as { key?: string };
     const body = underWay.begin(key ?? '');
     const reserve = (bytes: number): void => {
       if (body.reserve(bytes)) return;
-      context.header('Connection', 'close');
       context.header('Retry-After', RETRY_SECONDS);
       throw refusals.tooMany();
     };
     try {
-      reserve(declared);
-      return await use(await readBytes(stream, { maxBytes, declared, refusals, reserve }));
+      if (declared <= maxBytes) reserve(declared);
+      return await use(await readBytes(stream.getReader(), { maxBytes, declared, refusals, reserve }));
     } finally {
       body.end();
     }
@@ -86,32 +86,52 @@ interface Reading {
 
 /**
  * Reads the whole body into one buffer, so many small chunks cost no extra memory.
- * @throws the error of `refusals` if it is too large; the rest is not read.
+ * @throws the error of `refusals` if it is too large; the rest is discarded.
  */
 async function readBytes(
-  body: ReadableStream<Uint8Array>,
+  reader: Reader,
   { maxBytes, declared, refusals, reserve }: Reading,
 ): Promise<Buffer> {
-  const reader = body.getReader();
   const most = declared || maxBytes;
   const allocate = (bytes: number): Buffer => {
     reserve(Math.max(bytes, declared));
     return Buffer.alloc(bytes);
   };
-  let buffer = allocate(Math.min(FIRST_BUFFER_BYTES, most));
-  let size = 0;
-  for (;;) {
-    const { done, value } = await readChunk(reader, refusals);
-    if (done) return buffer.subarray(0, size);
-    const newSize = size + value.byteLength;
-    if (newSize > maxBytes) throw refusals.tooLarge(maxBytes);
-    if (newSize > buffer.length) {
-      const larger = allocate(Math.max(newSize, Math.min(most, 2 * newSize)));
-      buffer.copy(larger);
-      buffer = larger;
+  try {
+    if (declared > maxBytes) throw refusals.tooLarge(maxBytes);
+    let buffer = allocate(Math.min(FIRST_BUFFER_BYTES, most));
+    let size = 0;
+    for (;;) {
+      const { done, value } = await readChunk(reader, refusals);
+      if (done) return buffer.subarray(0, size);
+      const newSize = size + value.byteLength;
+      if (newSize > maxBytes) throw refusals.tooLarge(maxBytes);
+      if (newSize > buffer.length) {
+        const larger = allocate(Math.max(newSize, Math.min(most, 2 * newSize)));
+        buffer.copy(larger);
+        buffer = larger;
+      }
+      buffer.set(value, size);
+      size = newSize;
     }
-    buffer.set(value, size);
-    size = newSize;
+  } catch (error) {
+    void discard(reader);
+    throw error;
+  }
+}
+
+/** Reads on, so that the client can send the rest and read the reply. Beyond the limit, the connection is closed. */
+async function discard(reader: Reader): Promise<void> {
+  let left = MAX_DISCARDED_BYTES;
+  try {
+    while (left > 0) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      left -= value.byteLength;
+    }
+    await reader.cancel();
+  } catch {
+    // The connection has ended.
   }
 }
 

@@ -134,7 +134,7 @@ export class ApiErrors<Code extends string> {
     if (error.status >= 500) this.log(log, error, { request_id: context.get('requestId') });
     context.header('Cache-Control', 'no-store');
     if (error.status === 401) context.header('WWW-Authenticate', 'Bearer');
-    if (error.status === 413 || error.status === 408) context.header('Connection', 'close');
+    if (error.status === 408) context.header('Connection', 'close');
     const isUnavailable = error.code === this.#vocabulary.codes.unavailable;
     const retryAfter = error.retryAfterSeconds ?? (isUnavailable ? UNAVAILABLE_RETRY_SECONDS : undefined);
     if (retryAfter !== undefined) context.header('Retry-After', String(retryAfter));

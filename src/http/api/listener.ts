@@ -38,6 +38,8 @@ export function appListener(
   };
   const options = {
     hostname: NO_HOST,
+    // A refused body is discarded, and the connection continues: here by Node, and by readBody what it has begun to read.
+    autoCleanupIncoming: false,
     errorHandler: (error: unknown) =>
       isNoRequest(error)
         ? respond(errors.malformed(expectedOf(error)), current)

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 /** Limit on requests that were parsed and are never begun, over all connections. Each takes some kilobytes. */
 const MAX_DROPPED = 4_096;
-/** How long a client may take to read the last reply before its connection is closed. */
+/** How long a client may take to read a refusal before its connection is closed. */
 const LINGER_MS = 1_000;
 
 let droppedRequests = 0;
@@ -22,29 +22,25 @@ export class Connection {
   #next: ServerResponse | undefined;
   /** If true, no further request is begun. */
   #isLast = false;
-  /** Whether the client has sent more than will be answered. */
-  #hasExcess = false;
-  #isEnding = false;
+  #isRefused = false;
   #dropped = 0;
 
-  /** Takes over a socket to which node:http has just attached. */
   constructor(socket: Socket, listener: RequestListener) {
     this.socket = socket;
     this.#listener = listener;
     socket.once('close', () => {
       droppedRequests -= this.#dropped;
     });
-    const destroySoon = socket.destroySoon.bind(socket);
-    // node:http closes right after the last reply. A client that is still sending would get a reset and lose the reply.
-    socket.destroySoon = () => {
-      if (this.#hasExcess || this.#reply?.req.complete === false) this.#end();
-      else destroySoon();
-    };
   }
 
   /** Whether a reply is under way, or has bytes that the kernel has not taken yet. */
   get isReplying(): boolean {
     return this.#reply !== undefined && !this.#reply.writableFinished;
+  }
+
+  /** Whether the last reply is complete. */
+  get hasReplied(): boolean {
+    return this.#reply?.writableFinished === true;
   }
 
   /** Whether the client has sent anything yet. */
@@ -60,7 +56,7 @@ export class Connection {
 
   /** Passes a request on, now or when it is its turn, or drops it. */
   take(response: ServerResponse): void {
-    if (this.socket.destroyed || this.#isEnding) return;
+    if (this.socket.destroyed || this.#isRefused) return;
     if (!this.isReplying) {
       this.#begin(response);
     } else if (this.#isLast || this.#next !== undefined || this.#reply?.writableEnded === false) {
@@ -73,9 +69,12 @@ export class Connection {
 
   /** Makes the current request the last one. */
   closeAfterReply(): void {
+    if (this.#isLast) return;
     this.#isLast = true;
     const last = this.#next ?? this.#reply;
-    if (last?.headersSent === false) last.setHeader('Connection', 'close');
+    if (last === undefined || last.writableFinished) return;
+    if (last.headersSent) last.once('finish', () => this.socket.destroySoon());
+    else last.setHeader('Connection', 'close');
   }
 
   /**
@@ -83,22 +82,30 @@ export class Connection {
    * read. If the reply to an earlier request is pending, that reply is the last one instead.
    */
   refuse(toBytes: () => string): void {
-    if (this.isReplying && this.#reply?.req.complete) {
-      this.#closeWithExcess();
-      return;
-    }
-    if (!this.socket.writable || (this.isReplying && this.#reply?.headersSent)) {
+    if (this.#isRefused) return;
+    const reply = this.#reply;
+    if (this.isReplying && reply?.req.complete) {
+      this.closeAfterReply();
+    } else if (!this.socket.writable || (reply?.headersSent && (this.isReplying || !reply.req.complete))) {
       this.socket.destroy();
-      return;
+    } else {
+      this.#isRefused = true;
+      this.socket.end(toBytes());
+      const late = setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
+      this.socket.once('close', () => clearTimeout(late));
     }
-    this.#isEnding = true;
-    this.socket.end(toBytes());
-    this.#discardInput();
+  }
+
+  /** Reads nothing more until the reply has drained: what the client sends meanwhile would count as activity. */
+  pauseUntilDrained(): void {
+    if (this.socket.writableLength === 0 || this.socket.isPaused() || !this.isReplying) return;
+    this.socket.pause();
+    this.#reply?.once('finish', () => this.socket.resume());
   }
 
   #begin(response: ServerResponse): void {
     this.#reply = response;
-    if (this.#isLast) this.closeAfterReply();
+    if (this.#isLast) response.setHeader('Connection', 'close');
     // Node emits all requests of a packet in one turn. So the reply can still say whether it is the last one.
     process.nextTick(this.#run, response.req, response);
   }
@@ -110,42 +117,17 @@ export class Connection {
   readonly #beginNext = (): void => {
     const next = this.#next;
     this.#next = undefined;
-    if (next !== undefined && !this.socket.destroyed && !this.#isEnding) this.#begin(next);
+    if (next !== undefined && !this.socket.destroyed && !this.#isRefused) this.#begin(next);
   };
 
   #drop(): void {
     this.#dropped++;
     droppedRequests++;
-    if (droppedRequests > MAX_DROPPED) this.socket.destroy();
-    else this.#closeWithExcess();
-  }
-
-  #closeWithExcess(): void {
-    if (this.#hasExcess) return;
-    this.#hasExcess = true;
+    if (droppedRequests > MAX_DROPPED) {
+      this.socket.destroy();
+      return;
+    }
     this.closeAfterReply();
-    this.#detachParser();
-    // The order matters: a socket that is paused while the parser has it does not read again.
     this.socket.pause();
-    (this.#next ?? this.#reply)?.once('finish', () => this.#end());
-  }
-
-  #end(): void {
-    if (this.#isEnding) return;
-    this.#isEnding = true;
-    this.socket.end();
-    this.#discardInput();
-  }
-
-  /** Stops parsing. Node detaches its parser when a listener asks for the bytes. */
-  #detachParser(): void {
-    this.socket.removeAllListeners('data').on('data', () => undefined);
-  }
-
-  #discardInput(): void {
-    this.#detachParser();
-    this.socket.resume();
-    const late = setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
-    this.socket.once('close', () => clearTimeout(late));
   }
 }

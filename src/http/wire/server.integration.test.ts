@@ -135,9 +135,11 @@ describe.each(kinds)('requests on one connection, %s', (_name, setting, isTls) =
       const client = await open(port, isTls);
       client.socket.write(request.repeat(request.length > 1_000 ? 20 : 400));
       await client.closed;
+      expect(tooEarly).toEqual([]);
+      // A client that still sends when the connection is closed may lose even that answer.
+      if (request.length > 1_000) return;
       expect(repliesIn(client.text())).toEqual([reply]);
       expect(client.text().match(/Connection: close/g)).toHaveLength(1);
-      expect(tooEarly).toEqual([]);
     },
   );
 

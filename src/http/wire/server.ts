@@ -9,8 +9,7 @@ import {
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../ports/log.ts';
 import { Connection } from './connection.ts';
-import { type OpenConnection, OpenConnections } from './open-connections.ts';
-import { StallWatch } from './stall-watch.ts';
+import { OpenConnections } from './open-connections.ts';
 
 /** A problem that prevents bytes from becoming a request. */
 export type WireProblem = 'malformed' | 'timed_out' | 'headers_too_large';
@@ -35,7 +34,7 @@ export interface ServerOptions {
   requestTimeoutMs: number;
   /** Maximum connections of one address, except loopback. 0 or absent for no limit. */
   connectionsPerAddress?: number;
-  /** A reply with no byte drained for this time ends its connection; default: 30 s. */
+  /** A reply of which the kernel takes no byte for this time ends its connection; default: 30 s. */
   stallMs?: number;
   /** Generates the id of a request that could not be parsed. */
   nextId: () => string;
@@ -47,6 +46,7 @@ export interface ServerOptions {
 /** Longer than the client's poll interval (10 to 30 s), so that polls reuse their connection. */
 const KEEP_ALIVE_MS = 75_000;
 const STALL_MS = 30_000;
+const DRAIN_CHECK_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 /** How long a server that shuts down waits for the first byte of a connection: data may be in transit. */
 const SILENCE_MS = 1_000;
@@ -61,7 +61,7 @@ export class HttpServer {
   readonly #options: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>;
   readonly #open: OpenConnections;
   readonly #connections = new WeakMap<Duplex, Connection>();
-  readonly #stalls: StallWatch;
+  #drainCheck: NodeJS.Timeout | undefined;
   #turnedAwayLoggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(listener: RequestListener, options: ServerOptions) {
@@ -80,11 +80,6 @@ export class HttpServer {
     this.#open = new OpenConnections(
       connectionsPerAddress === 0 ? Number.POSITIVE_INFINITY : connectionsPerAddress,
     );
-    this.#stalls = new StallWatch({
-      connections: this.#open,
-      stallMs,
-      onStalled: (opened) => this.#endStalled(opened),
-    });
     this.#server =
       tls === undefined
         ? createServer(settings, listen)
@@ -98,6 +93,8 @@ export class HttpServer {
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) =>
       this.#attach(socket, listener),
     );
+    // Node calls back only if the kernel has taken nothing in this time, and also when a connection was kept alive for long.
+    this.#server.setTimeout(stallMs, (socket) => this.#endInactive(socket));
     this.#server.on('checkExpectation', listen);
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket));
     // A client that closes its sending half is still answered.
@@ -115,7 +112,9 @@ export class HttpServer {
     this.#listener.on('error', (err) => this.#options.log.error({ err }, 'a connection was not accepted'));
     // Node's server checks the time limits of requests from then on.
     if (this.#listener !== this.#server) this.#server.emit('listening');
-    this.#stalls.start();
+    this.#drainCheck = setInterval(() => {
+      for (const { connection } of this.#open) connection?.pauseUntilDrained();
+    }, DRAIN_CHECK_MS).unref();
     return (this.#listener.address() as AddressInfo).port;
   }
 
@@ -150,7 +149,7 @@ export class HttpServer {
     }, drainMs);
     this.#server.closeIdleConnections();
     await promise;
-    this.#stalls.stop();
+    clearInterval(this.#drainCheck);
     clearInterval(idleCheck);
     clearTimeout(silence);
     clearTimeout(timeout);
@@ -189,8 +188,15 @@ export class HttpServer {
     this.#open.attach(connection);
   }
 
-  #endStalled({ socket, address }: OpenConnection): void {
-    this.#options.log.info({ address }, 'a client did not read its reply for too long: connection closed');
+  #endInactive(socket: Socket): void {
+    const isStalled = socket.writableLength > 0;
+    // A handler that is still at work, and a connection without a request, have other limits.
+    if (!isStalled && !this.#connections.get(socket)?.hasReplied) return;
+    if (isStalled)
+      this.#options.log.info(
+        { address: socket.remoteAddress },
+        'a client did not read its reply for too long: connection closed',
+      );
     socket.destroy();
   }
 

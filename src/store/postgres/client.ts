@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
 import { assertBindable } from '../bindable.ts';
-import { Packet } from './packet.ts';
 
 /** Time limit for closing a connection, in milliseconds. */
 const GOODBYE_MS = 2_000;
@@ -20,7 +19,7 @@ class UnconfirmedCommit extends Error {
 
 /**
  * A client with four changes: it closes in time even if the server does not answer; it can search for text with a NUL;
- * it sends concurrent statements in one packet, since each packet wakes the server; and it treats the answer to a
+ * it sends the statements of one turn in one packet, since each packet wakes the server; and it treats the answer to a
  * commit that no synchronous standby has as lost.
  */
 export class BerthClient extends Client {
@@ -54,43 +53,20 @@ export class BerthClient extends Client {
   }
 }
 
-/**
- * The client for transactions. A statement fails if an earlier one has failed, so concurrent statements form one
- * `Packet`.
- */
+/** The client for transactions. */
 export class TransactionClient extends BerthClient {
   /** Why a statement of the transaction was not sent. The server knows nothing of it, so the commit must not be sent. */
   refused: unknown;
-  #packet: Packet | undefined;
 
   override query(query: string | QueryConfig): Promise<QueryResult>;
   override query(...args: never[]): never;
   override query(...args: unknown[]): unknown {
-    const [query, values] = args;
-    if (typeof query === 'string') {
-      this.#sendNow();
-      return super.query(query);
-    }
-    if (this.#packet === undefined) {
-      this.#packet = new Packet();
-      process.nextTick(() => this.#sendNow());
-    }
-    return this.#packet.add(query as QueryConfig, this.#sendable(query, values) as unknown[] | undefined);
-  }
-
-  #sendable(query: unknown, values: unknown): unknown {
     try {
-      return findable(query, values);
+      return Reflect.apply(super.query, this, args);
     } catch (error) {
       this.refused ??= error;
       throw error;
     }
-  }
-
-  #sendNow(): void {
-    const packet = this.#packet;
-    this.#packet = undefined;
-    if (packet !== undefined) super.query(packet as never);
   }
 }
 

@@ -1,6 +1,5 @@
 import { type ClientBase, Pool, type PoolConfig } from 'pg';
 import { BerthClient, TransactionClient } from './client.ts';
-import { SERVER_RUN } from './server-run.ts';
 
 /** Timeouts, in milliseconds. */
 const CONNECT_MS = 5_000;
@@ -9,7 +8,7 @@ const STATEMENT_MS = 10_000;
 /** This is longer than the server's own limit, so that the server's message, which is better, comes first. */
 const ANSWER_MS = 12_000;
 /** How long a process that pauses in a transaction keeps its locks. */
-export const IDLE_IN_TRANSACTION_MS = 5_000;
+const IDLE_IN_TRANSACTION_MS = 5_000;
 
 /** The options of every connection. */
 export function connectionOptions(url: string): PoolConfig {
@@ -70,13 +69,6 @@ export function createPool(url: string, max: number, use = STATEMENTS): Pool {
   return pool;
 }
 
-const serverRuns = new WeakMap<ClientBase, string>();
-
-/** `SERVER_RUN` of the server that a client of a pool is connected to. */
-export function serverRunOf(client: ClientBase): string | undefined {
-  return serverRuns.get(client);
-}
-
 /** A standby refuses the last statement. Its answers may be outdated, and its connection would stay in the pool. */
 async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }: Use): Promise<void> {
   client.on('error', () => undefined);
@@ -87,6 +79,5 @@ async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }
     SET statement_timeout = ${statementMs};
     SET lock_timeout = ${LOCK_MS};
     SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`);
-  const { rows } = await client.query<{ run: string }>(`SELECT ${SERVER_RUN} AS run, pg_current_xact_id()`);
-  serverRuns.set(client, rows[0]?.run ?? '');
+  await client.query('SELECT pg_current_xact_id()');
 }

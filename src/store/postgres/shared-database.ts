@@ -74,7 +74,7 @@ export async function openSharedDatabase<Schema>(
     transact: async <T>(body: (connection: Connection<Schema>) => Promise<Written<T>>): Promise<T> => {
       let commit: OwnCommit | undefined;
       const ended = () => commit && feed.markDelivered(commit);
-      const pools = { pool, statementPool, schema };
+      const pools = { pool, schema };
       const { value, notify } = await runTransaction(pools, inTransaction, async (connection) => {
         ended();
         const written = await body(connection);

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * When a connection breaks at some words. `before`: they are dropped · `after`: the answer is dropped · `late`,
- * `hidden`: at once; the server gets them when the outcome is asked, or at `sayHidden` · `stalled`: nothing breaks, the
+ * When a connection breaks at some words. `before`: they are dropped · `after`: the answer is dropped ·
+ * `hidden`: at once; the server gets them at `sayHidden` · `stalled`: nothing breaks, the
  * answer waits for `answerStalled` · `held`: the words are dropped; it breaks at `breakHeld`
  */
-export type Break = 'before' | 'after' | 'late' | 'hidden' | 'stalled' | 'held';
+export type Break = 'before' | 'after' | 'hidden' | 'stalled' | 'held';
 
 /** Starts a proxy to a database on which a test can cut or silence connections. `await using` stops it. */
 export async function startWire(databaseUrl: string) {
@@ -16,7 +16,6 @@ export async function startWire(databaseUrl: string) {
   let unsaid = '';
   let isSilent = false;
   let packets = 0;
-  let sayLate = (): void => undefined;
   let sayHidden: (() => void) | undefined;
   let answerStalled: (() => void) | undefined;
   let breakHeld: (() => void) | undefined;
@@ -42,15 +41,12 @@ export async function startWire(databaseUrl: string) {
     else client.destroy();
     if (when === 'before') upstream.destroy();
     if (when === 'hidden') sayHidden = () => upstream.end(words);
-    if (when === 'late') sayLate = () => upstream.end(words);
   }
 
   function relay(client: Socket, upstream: Socket): void {
-    let hasAsked = false;
     upstream.on('data', (chunk) => {
       if (isSilent) return;
       client.write(chunk);
-      if (hasAsked) sayLate();
     });
     upstream.on('close', () => client.destroy());
     client.on('end', () => {
@@ -66,14 +62,9 @@ export async function startWire(databaseUrl: string) {
         breakAs(when, client, upstream, chunk);
         return;
       }
-      if (sayHidden !== undefined && said.includes('pg_xact_status')) {
-        client.destroy();
-        return;
-      }
       if (unsaid !== '' && said.includes(unsaid))
         chunk.write(' '.repeat(unsaid.length), said.indexOf(unsaid), 'latin1');
       upstream.write(chunk);
-      hasAsked ||= said.includes('pg_xact_status');
     });
   }
 
