@@ -35,15 +35,19 @@ function routesOf(provider: string): Route[] {
 function readRoutes(file: string): Route[] {
   const text = readFileSync(join(packageRoot(), 'openapi', file), 'utf8');
   const { servers, paths } = JSON.parse(text) as Document;
-  const base = (servers[0]?.url ?? '').replace(/\/$/, '');
-  const routes = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { operationId }]) => ({
-      id: operationId,
-      method: method.toUpperCase(),
-      base,
-      path: withIds(path),
-      pattern: new RegExp(`^${base}${path.replace(/\{[^}]+\}/g, '([^/]+)')}$`),
-    })),
+  const prefix = (servers[0]?.url ?? '').replace(/\/$/, '');
+  const routes = Object.entries(paths).flatMap(([below, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => {
+      const whole = prefix + below;
+      const path = withoutBase(whole);
+      return {
+        id: operationId,
+        method: method.toUpperCase(),
+        base: whole.slice(0, whole.length - path.length),
+        path: withIds(path),
+        pattern: new RegExp(`^${whole.replace(/\{[^}]+\}/g, '([^/]+)')}$`),
+      };
+    }),
   );
   // A literal path segment goes before a parameter.
   return routes.sort((a, b) => a.path.split('{').length - b.path.split('{').length);
