@@ -10,7 +10,7 @@ import type { SshAlarm } from './ssh-alarm.ts';
 type Confirmation = { id: string; revision: number; at: number };
 
 /** Maximum confirmations in one transaction. */
-const WRITTEN_AT_ONCE = 200;
+const WRITTEN_AT_ONCE = 1_000;
 
 /** Collects the times of confirmation from polls and writes them in batches. */
 export class Observations {
