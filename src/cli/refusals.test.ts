@@ -34,6 +34,8 @@ beforeEach(() => {
   cpSync(good, folder, { recursive: true });
   config = join(folder, 'berth.yaml');
   database = join(folder, 'data', 'berth.db');
+  // As after an unclean stop: the file is checked.
+  rmSync(`${database}.state`);
 });
 afterEach(() => vi.unstubAllEnvs());
 

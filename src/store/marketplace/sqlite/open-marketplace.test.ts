@@ -94,6 +94,8 @@ describe('a file that is refused is left as it is:', () => {
     const db = open();
     change(db);
     db.close();
+    // As after an unclean stop: the file is checked.
+    rmSync(`${path}.state`, { force: true });
   }
 
   it.each(cases)('%s', async (_what, sentence, prepare) => {
