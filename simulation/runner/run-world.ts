@@ -99,7 +99,7 @@ export async function runWorld<World extends SimulatedWorld>(
     faults: Object.fromEntries(faultCounts),
     simulatedMs: scheduler.now - START_AT,
     realMs: performance.now() - startedAt,
-    ...(failure !== undefined && { failure }),
+    failure,
   };
 }
 

@@ -61,7 +61,7 @@ export function createClient(options: ClientOptions): OrchestratorClient {
           connections,
           clock,
           certificateSeen: options.certificateSeen,
-          ...(resolve !== undefined && { resolve }),
+          resolve,
         });
   const exchange = async (): Promise<Token> => {
     if (!('exchange' in credential)) throw new Error('there is nothing to exchange for a token');

@@ -125,7 +125,7 @@ export function createFetchTransport(fetch: Fetch): Transport {
         headers,
         signal,
         redirect: 'manual',
-        ...(body !== undefined && { body }),
+        body,
       });
       return {
         status: answer.status,

@@ -57,7 +57,7 @@ function learn(known: Known, operation: Operation, text: string): void {
 function curlOf(target: Target, { method, path, headers, body }: Sent): string {
   const text = body?.toString();
   const url = `http://${target.document}${path}`;
-  const shown = toCurl({ method, url, headers, ...(text !== undefined && { body: text }) }).slice(0, 1_500);
+  const shown = toCurl({ method, url, headers, body: text }).slice(0, 1_500);
   const isWhole = body === undefined || Buffer.from(text ?? '').equals(body);
   return isWhole ? shown : `${shown} # the body in base64: ${body.toString('base64').slice(0, 500)}`;
 }

@@ -104,7 +104,7 @@ function write(line: string): void {
 }
 
 async function ask(method: string, path: string, body?: unknown, key: string | null = ENVIRONMENT_KEY) {
-  const reply = await orchestrator.request(method, path, { key, ...(body !== undefined && { body }) });
+  const reply = await orchestrator.request(method, path, { key, body });
   replied += `${reply.text}${JSON.stringify([...reply.headers])}`;
   return reply;
 }

@@ -66,8 +66,8 @@ it('the line of each write and of each refusal names account, key and address, n
   lines.length = 0;
   const send = (method: string, path: string, body?: object, given?: string) =>
     orchestrator.request(method, path, {
-      ...(body !== undefined && { body }),
-      ...(given !== undefined && { key: given }),
+      body,
+      key: given,
     });
   const made = await send('POST', '/instances', instanceRequest(), key);
   await send('POST', `/instances/${made.body['id']}/stop`, undefined, key);

@@ -135,7 +135,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     trustedProxies: options.trustedProxies ?? 0,
     corsOrigins: options.corsOrigins ?? [],
     operatorHosts: options.hasOperators ? (options.adminHosts ?? []) : undefined,
-    ...(options.certificates !== undefined && { certificates: options.certificates }),
+    certificates: options.certificates,
   });
   const deps = { store, clock, random: steadyRandom() };
 

@@ -128,9 +128,9 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     diskRoom: options.diskRoom,
     log,
     failpoint,
-    ...(options.probe !== undefined && { probe: options.probe }),
+    probe: options.probe,
     tracing: options.tracing,
-    ...(options.certificates !== undefined && { certificates: options.certificates }),
+    certificates: options.certificates,
     ...deps,
   });
 

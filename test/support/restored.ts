@@ -63,7 +63,7 @@ export async function startOn(
     catalog: first.catalog,
     environmentKey: undefined,
     drivers: new Map([['default', wrapDriver(first.driver)]]),
-    ...(probe !== undefined && { probe }),
+    probe,
     log: { debug: () => undefined, info: collect, warn: collect, error: collect },
     failpoint: () => undefined,
   });

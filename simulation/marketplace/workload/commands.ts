@@ -172,7 +172,7 @@ async function onDeployment(
   const deployment = pickDeployment(world, user, status);
   if (deployment === undefined) return;
   const path = `/api/deployments/${deployment.id}${action}`;
-  await world.users.ask(user, { method, path, ...(body !== undefined && { body }) }, 'own');
+  await world.users.ask(user, { method, path, body }, 'own');
 }
 
 function onVolume(
@@ -184,7 +184,7 @@ function onVolume(
   body?: object,
 ): Promise<unknown> {
   const path = `/api/volumes/${volumeId}${action}`;
-  return world.users.ask(user, { method, path, ...(body !== undefined && { body }) }, 'own');
+  return world.users.ask(user, { method, path, body }, 'own');
 }
 
 /** One of the team's deployments, in most cases of the status that fits. */

@@ -47,7 +47,7 @@ export async function listen(
         clock: systemClock,
         log: parts.log,
         seen,
-        ...(stamp !== undefined && { stamp }),
+        stamp,
       });
     return { server, origin: `${options.tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
   } catch (error) {

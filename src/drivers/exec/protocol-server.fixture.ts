@@ -128,7 +128,7 @@ function machineSpecOf(spec: WireMachineSpec): MachineSpec {
     sshKeys: spec.ssh_keys,
     cloudInit: spec.cloud_init ?? undefined,
     note: spec.note,
-    ...(spec.host !== undefined && { host: spec.host }),
+    host: spec.host,
     avoidHosts: spec.avoid_hosts,
   };
 }

@@ -241,10 +241,10 @@ export function fromPlatform(
     ...(power === 'paused' && {
       detail: `Incus shows ${instance.name} as frozen, and does not say why`,
     }),
-    ...(endpoint !== undefined && { endpoint }),
+    endpoint,
     host: location,
     ...(name !== ref && !isMoving && { renamedTo: name }),
-    ...(note !== undefined && { note }),
+    note,
   };
 }
 
@@ -305,8 +305,8 @@ export function fromPlatformVolume(volume: Volume, users: readonly OwnerRef[]): 
     attachedTo: [...users],
     createdAt: timeOf(volume.config[mark.createdAt] ?? volume.created_at),
     ...(bytes !== undefined && { sizeGb: bytes / 2 ** 30 }),
-    ...(host !== undefined && { host }),
-    ...(note !== undefined && { note }),
+    host,
+    note,
   };
 }
 

@@ -15,7 +15,7 @@ export interface DriverSuiteHooks {
 
 export function describeDriver(name: string, { setup, teardown, timeoutMs }: DriverSuiteHooks): void {
   describe(`${name}, as a platform driver`, {
-    ...(timeoutMs !== undefined && { timeout: timeoutMs }),
+    timeout: timeoutMs,
   }, () => {
     let context: DriverContext;
     beforeEach(async () => {

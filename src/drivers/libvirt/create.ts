@@ -146,7 +146,7 @@ async function defineMachine(
       gpuType: spec.gpuType,
       gpus,
       user: image.user,
-      ...(nat !== undefined && { nat }),
+      nat,
       memo: 'create',
     },
   });

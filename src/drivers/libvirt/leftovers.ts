@@ -73,7 +73,7 @@ export async function proveGone(
       silent: [...silent, ...unread],
     },
     ...(found.length > 0 && { left: found.join('; ') }),
-    ...(reason !== undefined && { reason }),
+    reason,
   };
 }
 

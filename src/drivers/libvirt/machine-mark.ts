@@ -136,8 +136,8 @@ export function markOf(metadata: XmlElement | undefined): MachineMark | undefine
     gpuType: gpus?.attributes['type'],
     gpus: gpus === undefined ? [] : childrenOf(gpus, 'berth:gpu').flatMap(addressOf),
     user: reached['user'] ?? 'root',
-    ...(nat !== undefined && { nat }),
-    ...(hostKey !== undefined && { hostKeyFingerprint: hostKey }),
+    nat,
+    hostKeyFingerprint: hostKey,
     ...(memo !== '' && { memo }),
   };
 }

@@ -47,9 +47,9 @@ export async function toObserved(machine: Running): Promise<ObservedMachine> {
     note: mark.note,
     ...(name !== mark.ref && { renamedTo: name }),
     ...(power === 'paused' && pause !== undefined && { detail: pause.reason }),
-    ...(fault !== undefined && { fault }),
+    fault,
     ...(isLastKnown && { isLastKnown }),
-    ...(endpoint !== undefined && { endpoint }),
+    endpoint,
   };
 }
 

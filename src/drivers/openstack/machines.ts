@@ -30,8 +30,7 @@ export const listMachines: MachineMethod<'list'> = async (platform) => {
     if (value !== undefined) items.push(value);
     const parts = value === undefined ? partsOf(attempt) : attempt.duplicates.map(({ id }) => `server ${id}`);
     const note = shortNoteOf(attempt);
-    if (parts.length > 0)
-      leftovers.push({ ref, detail: parts.join(', '), ...(note !== undefined && { note }) });
+    if (parts.length > 0) leftovers.push({ ref, detail: parts.join(', '), note });
     copies.push(...attempt.copies.map((one) => toCopy(ref, one)));
   }
   return { answer: 'listed', items, leftovers, copies, hosts: await answered(platform, zones) };
@@ -59,7 +58,7 @@ async function observe(
     ref,
     power,
     createdAt: Date.parse(attempt.ports[0]?.created_at ?? '') || 0,
-    ...(note !== undefined && { note }),
+    note,
   };
 }
 

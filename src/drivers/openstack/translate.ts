@@ -209,11 +209,11 @@ export function fromPlatform(
     power: power === 'running' && endpoint === undefined ? 'starting' : power,
     createdAt: Date.parse(server.created),
     ...((power === 'failed' || power === 'paused') && { detail: detailOf(server) }),
-    ...(endpoint !== undefined && { endpoint }),
-    ...(host !== undefined && { host }),
-    ...(fault !== undefined && { fault }),
+    endpoint,
+    host,
+    fault,
     ...(server.name !== ref && { renamedTo: server.name }),
-    ...(note !== undefined && { note }),
+    note,
   };
 }
 
@@ -260,6 +260,6 @@ export function fromPlatformVolume(
     createdAt: Date.parse(toUtc(volume.created_at)),
     sizeGb: volume.size,
     ...(volume.name !== ref && { renamedTo: volume.name }),
-    ...(note !== undefined && { note }),
+    note,
   };
 }

@@ -110,7 +110,7 @@ function judgeOnline(observed: ObservedInstance): Judgement {
   if (endpoint === null) return hold('it is ONLINE without an address');
   const { why, ...price } = priceFact(observed);
   const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };
-  if (record.status === 'running') return { kind: 'confirm', facts, ...(why !== undefined && { why }) };
+  if (record.status === 'running') return { kind: 'confirm', facts, why };
   if (isBeforeStop(observed)) return hold('it is ONLINE, but it was stopped just now');
   // Billing starts at the observation. After a stop, it resumes at the time that the provider reports.
   const at = record.status === 'deploying' ? seenAt : changedAt(observed);

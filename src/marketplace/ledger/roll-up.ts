@@ -59,7 +59,7 @@ export class RollUp {
         until,
         periodMs,
         limit: PAGE,
-        ...(after !== undefined && { after }),
+        after,
       });
       for (const { startsAt, segmentIds } of daysOf(page, periodMs)) {
         const wanted = segmentIds.filter((id) => !failed.has(id));

@@ -183,7 +183,7 @@ async function* pages<T>(
 ): AsyncIterable<T> {
   let afterId: string | undefined;
   for (;;) {
-    const page = await readPage({ limit: PAGE, ...(afterId !== undefined && { afterId }) });
+    const page = await readPage({ limit: PAGE, afterId });
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return;

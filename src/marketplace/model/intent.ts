@@ -67,7 +67,7 @@ export function isLastAttempt(current: Intent | null, call: Pick<Intent, 'id' | 
 }
 
 export function toRefusal({ id }: Pick<Intent, 'id'>, { code, message, details }: ApiError): Refusal {
-  return { id, code, message, ...(details !== undefined && { details }) };
+  return { id, code, message, details };
 }
 
 export function fromRefusal({ code, message, details }: Refusal): ApiError {

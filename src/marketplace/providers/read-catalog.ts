@@ -49,7 +49,7 @@ function toAvailable(configurations: readonly Configuration[]): AvailableConfigu
       id,
       regions,
       price_per_hour,
-      ...(spot_price_per_hour !== undefined && { spot_price_per_hour }),
+      spot_price_per_hour,
     }));
 }
 

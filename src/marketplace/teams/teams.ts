@@ -25,7 +25,7 @@ export async function createTeam(
     .transact(async (tx) => {
       if (slug !== undefined && (await tx.teams.bySlug(slug)) !== null) throw taken();
       const user = await findUser(tx.users, owner);
-      const team = await addTeam(tx, deps, { name, ownerId: user.id, ...(slug !== undefined && { slug }) });
+      const team = await addTeam(tx, deps, { name, ownerId: user.id, slug });
       if (user.currentTeamId === null) await tx.users.update({ ...user, currentTeamId: team.id });
       return team;
     })

@@ -105,7 +105,7 @@ function toVolume(
     sizeInGb: record.sizeGb,
     ...(usage !== null &&
       clock.now() - usage.measuredAt <= USAGE_SHOWN_MS && { usedCapacityBytes: usage.usedBytes }),
-    ...(virtualIp !== undefined && { virtualIp }),
+    virtualIp,
     attachedToDeploymentIds: attachments.map(({ deploymentId }) => deploymentId),
     attachedToOrderIds: [],
     status: record.status,

@@ -96,7 +96,7 @@ function toBerthExtras({ manifests, cordons, stock }: Shown, offer: Offer): Bert
     volume_resize: manifest.resizeVolume !== 'none',
     ...(manifest.volumeUsage === true && { volume_usage: true }),
     ...(stoppedPrice !== undefined && { stopped_price_per_hour: usdFromMicroUsd(stoppedPrice) }),
-    ...(minutes !== undefined && { minimum_reservation_minutes: minutes }),
+    minimum_reservation_minutes: minutes,
     ...(windows.length > 0 && { maintenance_windows: windows }),
     unavailable,
   };

@@ -116,7 +116,7 @@ describe('the tenant part', () => {
 
   it('writes files of users other than root after the users exist', () => {
     const owners = ['root', 'root:root', 'root:docker', 'ubuntu', undefined];
-    const files = owners.map((owner) => ({ path: '/a', content: '', ...(owner !== undefined && { owner }) }));
+    const files = owners.map((owner) => ({ path: '/a', content: '', owner }));
     const [read] = readEach(renderUserData({ write_files: files })) as [{ write_files: { defer?: true }[] }];
     expect(read.write_files.map(({ defer }) => defer)).toEqual([undefined, undefined, true, true, undefined]);
   });

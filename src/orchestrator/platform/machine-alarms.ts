@@ -76,7 +76,7 @@ export class MachineAlarms {
     const { alarms, platform, log } = this.#context;
     this.#subjects[kind].add(subject);
     const fields = { [kind === 'endpoint_shared' ? 'endpoint' : 'instanceId']: subject, detail };
-    alarms.raise({ kind, subject, platform, text, fields, ...(detail !== undefined && { detail }) }, log);
+    alarms.raise({ kind, subject, platform, text, fields, detail }, log);
   }
 }
 

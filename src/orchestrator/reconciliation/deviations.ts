@@ -87,9 +87,7 @@ export class Deviations {
     const isYoung = clock.now() - since < options.orphanGraceMs;
     // After a restore, the row was more likely lost.
     if (this.#kind !== 'instance' || isYoung || sightings.isRestored) return;
-    await this.#policy.act(
-      this.#policy.judge({ ref, power: 'stopped', ...(note !== undefined && { note }) }),
-    );
+    await this.#policy.act(this.#policy.judge({ ref, power: 'stopped', note }));
   }
 
   async #record(what: Sighting['what'], shown: readonly Shown[], silent: ReadonlySet<string>): Promise<void> {

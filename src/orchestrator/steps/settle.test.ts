@@ -95,7 +95,7 @@ describe('a step that returns', () => {
     ['after a failure is kept beyond the deadline', undefined, 7, 9_000, 9_000],
   ])('a pause of a step %s', async (_name, cookie, deadlineMs, afterMs, expectedMs) => {
     await put({ deadlineAt: deadlineMs === null ? null : now + deadlineMs });
-    await settle(await claimed(), { step: 'again', afterMs, ...(cookie !== undefined && { cookie }) });
+    await settle(await claimed(), { step: 'again', afterMs, cookie });
     expect(await work()).toMatchObject({ notBefore: now + expectedMs });
   });
 

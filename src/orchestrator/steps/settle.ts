@@ -258,7 +258,7 @@ async function applyNext(context: Recording, tx: Transaction, lease: Lease, next
     waitedAttempt,
     isHeld,
     progress: toProgress(lease, next, now),
-    ...(attempt !== undefined && { attempt }),
+    attempt,
   });
 }
 

@@ -56,7 +56,7 @@ it('reports a missing resource, and the errors of a request', async () => {
     const reply = await sandbox.fetch(`/control${path}`, {
       method,
       headers: { Authorization: `Bearer ${sandbox.controlKey}`, 'Content-Type': 'application/json' },
-      ...(body !== undefined && { body }),
+      body,
     });
     return [reply.status, ((await reply.json()) as { error: { message: string } }).error.message];
   };

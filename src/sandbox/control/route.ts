@@ -118,7 +118,7 @@ function describe(
     path,
     operationId: id,
     summary,
-    ...(description !== undefined && { description }),
+    description,
     request: {
       ...(params.length > 0 && { params: z.object(Object.fromEntries(params)) }),
       ...(method === 'get' && input !== undefined && { query: input as z.ZodObject }),

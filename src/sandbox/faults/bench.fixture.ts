@@ -43,7 +43,7 @@ export async function benchOf(sandbox: Sandbox, letter: keyof typeof orders = 'd
       method,
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(signal !== undefined && { signal }),
+      signal,
     });
   async function ask(method: string, path: string, body?: unknown): Promise<Reply> {
     const response = await send(method, path, body);

@@ -286,7 +286,7 @@ export function describeSlices(storeOf: () => Store): void {
         await tx.ledger.post([posting(11, now + 2, { subjectKind: 'volume', subjectId: 'b-kept' })]);
       });
       const read = (afterId: string | undefined) =>
-        storeOf().read.ledger.auditSubjects({ limit: 4, ...(afterId !== undefined && { afterId }) });
+        storeOf().read.ledger.auditSubjects({ limit: 4, afterId });
       const first = await read(undefined);
       const second = await read(first.at(-1)?.id);
       const subject = (kind: string, id: string, from: number, until: number | null, cost = 0) => ({

@@ -73,7 +73,7 @@ export async function operateMarketplace(
 ): Promise<string> {
   const { code, stdout, stderr } = await runBerth(['marketplace', ...args, '--config', config], {
     env: MARKETPLACE_ENV,
-    ...(entry !== undefined && { entry }),
+    entry,
   });
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
   return stdout;

@@ -29,7 +29,7 @@ const given = z
 const fence = z
   .int()
   .min(0)
-  .exactOptional()
+  .optional()
   .describe(
     'If the capability fences is true: the number of the claim under which Berth sends the request. Where the change happens, the driver refuses a request whose fence is lower than the highest that it has seen for the ref, with `transient` and side effect `none`. Absent: a person is trying the driver.',
   );
@@ -39,7 +39,7 @@ const order = z
     'If the capability orders is true: the recorded request to remove it with its data: reason, author and time. Remove nothing without one.',
   )
   .meta({ id: 'DestroyOrder' })
-  .exactOptional();
+  .optional();
 const writerKey = z
   .string()
   .max(100)
@@ -125,7 +125,7 @@ const hosts = z
     'Give it if machines have a `host` and a single host can fail to answer. A machine last seen on a host that is not in `answered` is not treated as gone. Absent: the answer covers every current and former host.',
   )
   .meta({ id: 'Hosts' })
-  .exactOptional();
+  .optional();
 
 const unknown = z.object({ answer: z.literal('unknown'), reason: text });
 
@@ -142,9 +142,9 @@ const MAX_LISTED = 200_000;
 export const listedItems = z.object({ items: z.array(z.unknown()).max(MAX_LISTED) });
 
 const copies = z
-  .array(z.object({ ref, name: text, host: hostName.exactOptional() }))
+  .array(z.object({ ref, name: text, host: hostName.optional() }))
   .max(MAX_LISTED)
-  .exactOptional()
+  .optional()
   .describe(
     'Copies of listed machines or volumes that carry the mark of the original: the ref in the mark, and the name of the copy. Berth raises an alarm, and never counts or destroys them.',
   );
@@ -152,13 +152,13 @@ const leftovers = z
   .array(
     z.object({
       ref,
-      host: hostName.exactOptional(),
+      host: hostName.optional(),
       detail: text,
-      note: note.exactOptional().describe('`spec.note` of the create, if a part keeps it.'),
+      note: note.optional().describe('`spec.note` of the create, if a part keeps it.'),
     }),
   )
   .max(MAX_LISTED)
-  .exactOptional()
+  .optional()
   .describe(
     'Parts with a ref of Berth, such as disks, ports or addresses, whose machine or volume is missing although nobody ordered its removal. One entry for each ref; `detail` names each part and its id.',
   );
@@ -179,11 +179,11 @@ const progress = z
   .object({
     phase: text.min(1).describe('What the platform is doing, in its own words, such as `spawning`.'),
     deadline_at: millis
-      .exactOptional()
+      .optional()
       .describe('When this phase is overdue: Berth raises an alarm then. Absent: never.'),
   })
   .meta({ id: 'Progress' })
-  .exactOptional()
+  .optional()
   .describe('Shown to operators; Berth decides nothing by it. Absent: the platform does not say.');
 
 const stepOf = <T extends z.ZodType>(value: T) =>
@@ -202,8 +202,8 @@ const stepOf = <T extends z.ZodType>(value: T) =>
         .enum(['none', 'possible', 'certain'])
         .describe('Whether the failed step may have changed something.'),
       detail: text,
-      retry_after_ms: millis.exactOptional(),
-      host: text.exactOptional().describe('The host that refused a create, if the driver chose it.'),
+      retry_after_ms: millis.optional(),
+      host: text.optional().describe('The host that refused a create, if the driver chose it.'),
     }),
   ]);
 
@@ -238,22 +238,22 @@ const share = z.object({ total: z.number(), taken: z.number() });
 const observedHost = z.object({
   host: text,
   state: z.enum(hostStates).describe('`closed`: nothing new is placed there; `silent`: it does not answer.'),
-  detail: text.exactOptional().describe('The reason why it is not open.'),
-  vcpus: share.exactOptional(),
-  memory_gb: share.exactOptional(),
-  disk_gb: share.exactOptional(),
+  detail: text.optional().describe('The reason why it is not open.'),
+  vcpus: share.optional(),
+  memory_gb: share.optional(),
+  disk_gb: share.optional(),
   devices: z
     .array(
       z.object({
         id: text,
         type: text,
         state: z.enum(deviceStates),
-        ref: text.exactOptional().describe('The machine that has it.'),
-        detail: text.exactOptional(),
+        ref: text.optional().describe('The machine that has it.'),
+        detail: text.optional(),
       }),
     )
     .max(1_000)
-    .exactOptional(),
+    .optional(),
 });
 
 const inventory = z.discriminatedUnion('answer', [
@@ -267,14 +267,14 @@ const inventory = z.discriminatedUnion('answer', [
     limited_by: z
       .array(text.min(1))
       .max(100)
-      .exactOptional()
+      .optional()
       .describe(
         'Why fewer units are free than the hosts have room for, such as `quota: cores 40 of 40`; for the operator only.',
       ),
     hosts: z
       .array(observedHost)
       .max(10_000)
-      .exactOptional()
+      .optional()
       .describe('Every host, for the operator only; Berth decides nothing by it.'),
   }),
   unknown,

@@ -21,7 +21,7 @@ export const cookie = z
 export const note = z.string().max(8 * 1024);
 export const sizeGb = z.number().positive();
 const host = hostName
-  .exactOptional()
+  .optional()
   .describe('The host from the answer to `place`: make it there or fail. Absent: the driver chooses.');
 
 export const avoidHosts = z
@@ -149,7 +149,7 @@ export const info = z
   })
   .meta({ id: 'Info' });
 
-const renamedTo = hostName.exactOptional().describe('Its current name on the platform, if it was renamed.');
+const renamedTo = hostName.optional().describe('Its current name on the platform, if it was renamed.');
 
 export const machine = z
   .object({
@@ -159,29 +159,25 @@ export const machine = z
     endpoint: z
       .object({
         public_ip: z.string().min(1).max(255),
-        private_ip: z.string().max(255).exactOptional(),
+        private_ip: z.string().max(255).optional(),
         ssh_port: z.int().min(1).max(65_535),
         ssh_username: z.string().min(1).max(255),
-        port_forwards: z.array(portForwardSchema).max(1000).exactOptional(),
+        port_forwards: z.array(portForwardSchema).max(1000).optional(),
         host_key_fingerprint: z
           .string()
           .max(255)
-          .exactOptional()
+          .optional()
           .describe('`SHA256:…` as OpenSSH prints it, if the driver knows it.'),
       })
-      .exactOptional()
+      .optional()
       .describe('Absent until the machine has an address.'),
-    host: z
-      .string()
-      .max(255)
-      .exactOptional()
-      .describe('The host that it is on, if the platform has several.'),
-    detail: text.exactOptional().describe('The reason, if `power` is `failed` or `paused`.'),
+    host: z.string().max(255).optional().describe('The host that it is on, if the platform has several.'),
+    detail: text.optional().describe('The reason, if `power` is `failed` or `paused`.'),
     fault: z
       .object({ finding: text, remedy: text })
-      .exactOptional()
+      .optional()
       .describe('A problem of a machine that still runs; shown in an alarm.'),
-    note: note.exactOptional(),
+    note: note.optional(),
     renamed_to: renamedTo,
   })
   .meta({ id: 'Machine' });
@@ -191,9 +187,9 @@ export const volume = z
     ref,
     attached_to: z.array(ref).max(10_000),
     created_at: millis,
-    size_gb: sizeGb.exactOptional(),
-    note: note.exactOptional(),
-    host: hostName.exactOptional().describe('The host that it is on. Absent: every host can reach it.'),
+    size_gb: sizeGb.optional(),
+    note: note.optional(),
+    host: hostName.optional().describe('The host that it is on. Absent: every host can reach it.'),
     renamed_to: renamedTo,
   })
   .meta({ id: 'Volume' });

@@ -73,7 +73,7 @@ function toRequest(
     name: record.providerName,
     size_gb: record.sizeGb,
     region: record.region,
-    ...(type !== undefined && { type }),
+    type,
   };
 }
 
