@@ -14,6 +14,8 @@ export interface Call {
   authorization?: string;
   /** Default `application/json`. Only sent with a body. */
   contentType?: string;
+  /** The entity tag of a known answer. An answer 304 is recorded as superseded: it shows nothing new. */
+  ifNoneMatch?: string;
   /** Instances of a truncated list to keep regardless of their position. */
   keeps?: Kept;
 }

@@ -48,6 +48,7 @@ export function plainIdentity(source: PlainSource): Identity {
         ...(authorization !== undefined && { authorization }),
         ...(call.body !== undefined && { 'content-type': call.contentType ?? 'application/json' }),
         ...(key !== undefined && { 'idempotency-key': key }),
+        ...(call.ifNoneMatch !== undefined && { 'if-none-match': call.ifNoneMatch }),
       };
     },
     keyComment: (key) => drawKeyComment(draws, key),

@@ -15,8 +15,9 @@ export class ReplacedReads {
     this.#areRepeated = areRepeated;
   }
 
-  /** A GET that is not repeated and was lost or limited, unless that happened too often in a row. */
-  has({ method, path }: Call, { answer, failure }: Exchange): boolean {
+  /** An answer 304, or a GET that is not repeated and was lost or limited, unless that happened too often in a row. */
+  has({ method, path, ifNoneMatch }: Call, { answer, failure }: Exchange): boolean {
+    if (answer?.status === 304 && ifNoneMatch !== undefined) return true;
     if (this.#areRepeated || method !== 'GET') return false;
     const isLost = failure !== undefined && failure.kind !== 'too_large';
     const isUnanswered = isLost || answer?.status === 429;

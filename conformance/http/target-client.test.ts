@@ -127,6 +127,13 @@ describe('where reads are not repeated', () => {
   });
 });
 
+it('an answer 304 to an entity tag is superseded: it shows nothing new', async () => {
+  const { client, records } = setUp([304, 304]);
+  await client.send('s', { method: 'GET', path: '/a', ifNoneMatch: '"1"' });
+  await client.send('s', { method: 'GET', path: '/a' });
+  expect(records.map((record) => 'superseded' in record)).toEqual([true, false]);
+});
+
 it.each([
   ['7', 3, 7000],
   [undefined, 1, 1000],

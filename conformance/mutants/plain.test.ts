@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Variation } from './mutant.ts';
 import { allMutants } from './mutants.ts';
@@ -22,6 +23,20 @@ const forms = FORMS.map((id) => {
 
 describe('a plain run', () => {
   it.each(forms)('fails nowhere in %s', (_id, variation) => expectNoFailureInPlain(variation));
+
+  it('fails nowhere in a server with entity tags', () => {
+    const behave: Variation['behave'] = (rules) => ({
+      ...rules,
+      answer(request, answer) {
+        const usual = rules.answer(request, answer);
+        if (request.route !== 'GET /instances/{instanceId}' || usual.status !== 200) return usual;
+        const etag = `"${createHash('sha256').update(JSON.stringify(usual.json)).digest('hex')}"`;
+        if (request.headers['if-none-match'] === etag) return { status: 304, headers: { etag } };
+        return { ...usual, headers: { ...usual.headers, etag } };
+      },
+    });
+    return expectNoFailureInPlain({ id: 'entity-tags', why: 'HTTP has them', behave });
+  });
 
   it('fails in a server that is wrong for everyone', async () => {
     const mutant = allMutants.find(({ id }) => id === 'disk-lost-by-a-stop');

@@ -32,9 +32,9 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     plant: wrapClients((client) => {
       const denied = new Map<string, unknown>();
       return {
-        getInstance: async (id, ...rest) => {
+        pollInstance: async (id, ...rest) => {
           if (denied.has(id)) throw denied.get(id);
-          return client.getInstance(id, ...rest).catch((error) => {
+          return client.pollInstance(id, ...rest).catch((error) => {
             if (isNotFound(error)) denied.set(id, error);
             throw error;
           });
@@ -59,9 +59,9 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     plant: wrapClients((client) => {
       const polled = new Set<string>();
       return {
-        getInstance: (id, ...rest) => {
+        pollInstance: (id, ...rest) => {
           polled.add(id);
-          return client.getInstance(id, ...rest);
+          return client.pollInstance(id, ...rest);
         },
         listInstances: async (...args) =>
           (await client.listInstances(...args)).filter(({ id }) => polled.has(id)),
@@ -85,8 +85,8 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     simulation: 'marketplace',
     title: 'an instance is deleted because one poll answered 404',
     plant: wrapClients((client) => ({
-      getInstance: (id, region, ...rest) =>
-        client.getInstance(id, region, ...rest).catch(async (error) => {
+      pollInstance: (id, region, ...rest) =>
+        client.pollInstance(id, region, ...rest).catch(async (error) => {
           if (isNotFound(error)) await client.deleteInstance(id, region);
           throw error;
         }),
@@ -133,9 +133,11 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     simulation: 'marketplace',
     title: 'a stop counts from when it was noticed',
     plant: wrapClients((client, clock) => ({
-      getInstance: async (...args) => {
-        const instance = await client.getInstance(...args);
-        return { ...instance, updated_at: new Date(clock.now()).toISOString() };
+      pollInstance: async (...args) => {
+        const polled = await client.pollInstance(...args);
+        if (polled === 'unchanged') return polled;
+        const updated_at = new Date(clock.now()).toISOString();
+        return { ...polled, instance: { ...polled.instance, updated_at } };
       },
     })),
   },

@@ -52,6 +52,11 @@ it('makes, stops, starts and deletes an instance of a real orchestrator', async 
     );
   expect((await reads('ONLINE')()).public_ip).toBeDefined();
   expect((await client.listInstances()).map(({ id }) => id)).toEqual([made.id]);
+  const polled = await client.pollInstance(made.id, region, null);
+  const mark = polled === 'unchanged' ? '' : polled.mark;
+  // The mark has the entity tag too: the orchestrator can answer 304.
+  expect(mark).toMatch(/ ".+"$/);
+  expect(await client.pollInstance(made.id, region, mark)).toBe('unchanged');
 
   await client.stopInstance(made.id, region);
   await reads('STOPPED')();

@@ -24,6 +24,8 @@ export interface Request {
   /** Sent as JSON. */
   body?: object;
   idempotencyKey?: string;
+  /** The entity tag of the known answer. The server may reply 304. */
+  ifNoneMatch?: string | undefined;
 }
 
 /** Sends one request and returns a value, or throws one {@link ProviderError} for every failure. */
@@ -82,7 +84,7 @@ export class Caller {
   }
 
   #toOutgoing(
-    { method, path, region, body, idempotencyKey }: Request,
+    { method, path, region, body, idempotencyKey, ifNoneMatch }: Request,
     bearer: string | null,
   ): OutgoingRequest {
     const below = path.map((part) => `/${toSegment(part)}`).join('');
@@ -95,6 +97,7 @@ export class Caller {
         ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     };

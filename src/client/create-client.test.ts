@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import {
   answerJson,
@@ -7,6 +7,7 @@ import {
   startAnsweringServer,
 } from './answering-server.fixture.ts';
 import { clientOf, KEY, problemOf, read, write } from './client.fixture.ts';
+import type { OrchestratorClient } from './orchestrator-client.ts';
 
 describe('requests', () => {
   it('carry the key, the region and the idempotency key', async () => {
@@ -320,4 +321,65 @@ it('ends a call in the same process in time, even if its signal is ignored', asy
     fetch: () => new Promise<Response>(() => undefined),
   });
   expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
+});
+
+describe('a poll', () => {
+  const poll = (client: OrchestratorClient, mark: string | null) =>
+    client.pollInstance('i-1', 'eu-frankfurt', mark);
+  const first = async (client: OrchestratorClient) => {
+    const answer = await poll(client, null);
+    if (answer === 'unchanged') throw new Error('there was no answer before');
+    return answer;
+  };
+
+  it('sends the ETag of the last answer, and reads 304 as the same answer', async () => {
+    await using server = await startAnsweringServer(({ headers }, response) => {
+      if (headers['if-none-match'] === '"v1"') return response.writeHead(304).end();
+      response.setHeader('ETag', '"v1"');
+      return answerJson(response, 200, instanceAnswer);
+    });
+    const client = clientOf(server.baseUrl);
+    const { instance, mark } = await first(client);
+    expect(instance.id).toBe('i-1');
+    expect(await poll(client, mark)).toBe('unchanged');
+    expect(server.received.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"']);
+  });
+
+  it('does not parse identical bytes again if the provider ignores conditions', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, instanceAnswer),
+    );
+    const client = clientOf(server.baseUrl);
+    const { mark } = await first(client);
+    const parse = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => parse.mockRestore());
+    expect(await poll(client, mark)).toBe('unchanged');
+    expect(parse).not.toHaveBeenCalled();
+  });
+
+  it('parses different bytes, even with the same ETag', async () => {
+    await using server = await startAnsweringServer((_, response, count) => {
+      response.setHeader('ETag', '"constant"');
+      answerJson(response, 200, { ...instanceAnswer, status: count === 1 ? 'ONLINE' : 'STOPPED' });
+    });
+    const client = clientOf(server.baseUrl);
+    const { mark } = await first(client);
+    expect(await poll(client, mark)).toMatchObject({ instance: { status: 'STOPPED' } });
+  });
+
+  it.each([
+    ['has no entity tag', undefined],
+    ['has one that is none', 'v1'],
+    ['has one that is too long', `"${'x'.repeat(300)}"`],
+  ])('does not accept 304 where the last answer %s', async (_, etag) => {
+    await using server = await startAnsweringServer((_request, response, count) => {
+      if (count > 1) return response.writeHead(304).end();
+      if (etag !== undefined) response.setHeader('ETag', etag);
+      return answerJson(response, 200, instanceAnswer);
+    });
+    const client = clientOf(server.baseUrl);
+    const { mark } = await first(client);
+    expect(await problemOf(poll(client, mark))).toMatchObject({ problem: 'invalid', status: 304 });
+    expect(server.received[1]?.headers).not.toHaveProperty('if-none-match');
+  });
 });

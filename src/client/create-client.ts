@@ -1,4 +1,5 @@
 import type { ResolveAll } from '../contract/allowed-lookup.ts';
+import type { Instance } from '../contract/instance.ts';
 import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import {
@@ -15,9 +16,9 @@ import {
 import { parseBaseUrl } from './base-url.ts';
 import { Caller } from './caller.ts';
 import { type Credential, createBearerSource, type Token } from './credential.ts';
-import { elementsOf, type OnProblem, readAs, readOne } from './elements.ts';
-import { type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
-import { readCreated, readNothing } from './receive.ts';
+import { elementsOf, type OnProblem, type ReadAnswer, readAs, readOne } from './elements.ts';
+import { type MarkedInstance, type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
+import { etagOf, hasMark, markOf, readCreated, readNothing } from './receive.ts';
 import { createFetchTransport, createWireTransport, type Fetch } from './transport.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -117,6 +118,11 @@ function instancesOf(
       ),
     getInstance: (id, region, options) =>
       caller.call({ method: 'GET', path: ['instances', id], region }, readOf(id), options),
+    pollInstance: (id, region, mark, options) => {
+      const ifNoneMatch = mark === null ? undefined : etagOf(mark);
+      const request = { method: 'GET', path: ['instances', id], region, ifNoneMatch } as const;
+      return caller.call(request, readUnlessMarked(mark, readOf(id)), options);
+    },
     deleteInstance: (id, region, options) =>
       orGone(caller.call({ method: 'DELETE', path: ['instances', id], region }, readOf(id), options), null),
     startInstance: act('start'),
@@ -169,6 +175,16 @@ function volumesOf(
       const body = { size_gb: sizeGb };
       return caller.call({ method: 'POST', path: ['x', 'volumes', id, 'resize'], body }, readOf(id), options);
     },
+  };
+}
+
+function readUnlessMarked(
+  mark: string | null,
+  read: ReadAnswer<Instance>,
+): ReadAnswer<MarkedInstance | 'unchanged'> {
+  return (call, answer) => {
+    if (mark !== null && hasMark(mark, answer)) return 'unchanged';
+    return { instance: read(call, answer), mark: markOf(answer) };
   };
 }
 

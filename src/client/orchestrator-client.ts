@@ -77,6 +77,12 @@ export interface CallOptions {
  */
 export type Identified<T extends { id: string }> = Pick<T, 'id'> & Partial<T>;
 
+/** An instance and the mark of its answer. `pollInstance` uses the mark to recognise an unchanged answer. */
+export interface MarkedInstance {
+  instance: Instance;
+  mark: string;
+}
+
 /**
  * Each answer is validated. Every method rejects with a {@link ProviderError}. `region` is always sent (O: Instances,
  * rule 1).
@@ -93,6 +99,13 @@ export interface OrchestratorClient {
     options?: CallOptions,
   ): Promise<Identified<Instance>>;
   getInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
+  /** An answer that still has `mark` is not parsed again. `mark` is null at the first poll. */
+  pollInstance(
+    id: string,
+    region: string,
+    mark: string | null,
+    options?: CallOptions,
+  ): Promise<MarkedInstance | 'unchanged'>;
   /** 404 counts as success (O: Instances, rule 3) and returns null. */
   deleteInstance(id: string, region: string, options?: CallOptions): Promise<Instance | null>;
   startInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;

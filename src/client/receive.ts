@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { hash } from 'node:crypto';
 import { parseJson } from '../contract/parse-json.ts';
 import { errorAnswerSchema, toLine } from './answers.ts';
 import { ProviderError, type ProviderProblem } from './orchestrator-client.ts';
@@ -10,6 +11,8 @@ const utf8 = new TextDecoder();
 export interface Answer {
   status: number;
   isJson: boolean;
+  /** Empty if there is none. */
+  etag: string;
   bytes: Buffer;
 }
 
@@ -23,7 +26,7 @@ export interface Call {
 
 /** Reads the body of an answer, up to `maxBytes`. */
 export async function readWhole(call: Call, incoming: IncomingAnswer, maxBytes: number): Promise<Answer> {
-  const { status, contentType, body } = incoming;
+  const { status, contentType, etag, body } = incoming;
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {
@@ -36,6 +39,7 @@ export async function readWhole(call: Call, incoming: IncomingAnswer, maxBytes: 
   return {
     status,
     isJson: /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim()),
+    etag,
     bytes,
   };
 }
@@ -108,4 +112,28 @@ function problemOf(status: number): ProviderProblem {
   if (status === 404) return 'not_found';
   if (status === 409) return 'conflict';
   return status === 429 ? 'limited' : 'refused';
+}
+
+/** A valid header value, short enough to be sent back and stored for each instance. */
+const ETAG = /^(W\/)?"[\x21\x23-\x7e]{0,200}"$/;
+
+/** The mark by which an answer is recognised: the digest of its body, and its entity tag if it has one. */
+export function markOf({ bytes, etag }: Answer): string {
+  return ETAG.test(etag) ? `${digestOf(bytes)} ${etag}` : digestOf(bytes);
+}
+
+/** The entity tag in a mark, to be sent as `If-None-Match`. */
+export function etagOf(mark: string): string | undefined {
+  const end = mark.indexOf(' ');
+  return end < 0 ? undefined : mark.slice(end + 1);
+}
+
+/** Whether the answer is the one that has this mark. A 200 is compared by its body, never by its tag. */
+export function hasMark(mark: string, { status, bytes }: Answer): boolean {
+  if (status === 304) return etagOf(mark) !== undefined;
+  return status === 200 && mark.split(' ', 1)[0] === digestOf(bytes);
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return hash('sha256', bytes, 'base64');
 }

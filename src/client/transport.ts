@@ -15,6 +15,8 @@ export interface OutgoingRequest {
 export interface IncomingAnswer {
   status: number;
   contentType: string;
+  /** The header `ETag`; empty if there is none. */
+  etag: string;
   body: AsyncIterable<Uint8Array>;
 }
 
@@ -102,10 +104,11 @@ export function createWireTransport(options: WireOptions): Transport {
       });
       // A reader that stops early ends the body. That is not an error.
       answer.body.on('error', () => undefined);
-      const contentType = answer.headers['content-type'];
+      const { 'content-type': contentType, etag } = answer.headers;
       return {
         status: answer.statusCode,
         contentType: typeof contentType === 'string' ? contentType : '',
+        etag: typeof etag === 'string' ? etag : '',
         body: answer.body,
       };
     },
@@ -130,6 +133,7 @@ export function createFetchTransport(fetch: Fetch): Transport {
       return {
         status: answer.status,
         contentType: answer.headers.get('content-type') ?? '',
+        etag: answer.headers.get('etag') ?? '',
         body: answer.body ?? noBody(),
       };
     },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ReferenceSetup } from '../../conformance/mutants/reference/create-reference.ts';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
@@ -22,8 +23,35 @@ async function recordBoth(behave: () => Behave): Promise<Record<'marketplace' | 
 
 const isPoll = ({ method, path }: Received): boolean => method === 'GET' && path.startsWith('/instances/');
 const isList = ({ method, path }: Received): boolean => method === 'GET' && path === '/instances';
+const hasTag = ({ headers }: Received): boolean => headers.some(([name]) => name === 'if-none-match');
+
+/** Answers a read of an instance with an entity tag, and 304 to that tag. */
+const withTags: Behave = (rules) => ({
+  ...rules,
+  answer(request, answer) {
+    const usual = rules.answer(request, answer);
+    if (request.route !== 'GET /instances/{instanceId}' || usual.status !== 200) return usual;
+    const etag = `"${createHash('sha256').update(JSON.stringify(usual.json)).digest('hex').slice(0, 16)}"`;
+    if (request.headers['if-none-match'] === etag) return { status: 304, headers: { etag } };
+    return { ...usual, headers: { ...usual.headers, etag } };
+  },
+});
 
 describe('a plain run does what a marketplace does', () => {
+  it('with entity tags: it sends them for an instance at rest, and never while a change is under way', async () => {
+    const { marketplace, plain } = await recordBoth(() => withTags);
+    const shareOf = (session: readonly Received[]): number => {
+      const polls = session.filter(isPoll);
+      return polls.filter(hasTag).length / polls.length;
+    };
+    expect(shareOf(marketplace)).toBeGreaterThan(0.5);
+    expect(Math.abs(shareOf(plain) - shareOf(marketplace))).toBeLessThan(0.15);
+    for (const session of [marketplace, plain])
+      expect(
+        session.filter((one) => hasTag(one) && ['PROVISIONING', 'STOPPING'].includes(one.shown)),
+      ).toEqual([]);
+  });
+
   it('with a read that gets no answer: the next one comes with the next poll', async () => {
     const behave = (): Behave => {
       let polls = 0;

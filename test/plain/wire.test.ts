@@ -62,7 +62,7 @@ const steps: Readonly<Record<string, Step>> = {
     (client) => client.send('s', { method: 'POST', path: '/instances', body: create }),
   ],
   'a poll': [
-    (client) => client.getInstance('i-1', 'eu-one'),
+    (client) => client.pollInstance('i-1', 'eu-one', null),
     (client) => client.send('s', { method: 'GET', path: '/instances/i-1?region=eu-one' }),
   ],
   'a stop': [

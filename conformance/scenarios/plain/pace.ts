@@ -20,6 +20,8 @@ export const PACE = {
   firstRetryMs: 5_000,
   lastRetryMs: 300_000,
   retryJitter: 0.25,
+  /** How long an entity tag is sent at most before the instance is read without. */
+  longestMarkMs: 600_000,
   /** No user may end a machine before it has run this long. */
   minimumRuntimeMs: 20 * 60_000,
 } as const;

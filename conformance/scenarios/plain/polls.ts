@@ -16,6 +16,9 @@ export interface Following extends Wait {
   isAwaited?: true;
 }
 
+/** An entity tag as a marketplace keeps it. */
+const ETAG = /^(W\/)?"[\x21\x23-\x7e]{0,200}"$/;
+
 /** Polls one instance as a marketplace polls a machine that it rents. */
 export class Polls {
   readonly #session: Session;
@@ -24,6 +27,8 @@ export class Polls {
   #dueAt: number;
   #wake = (): void => {};
   #lastStatus: string | undefined;
+  /** The entity tag of the last answer at rest, and until when it is sent. */
+  #mark: { etag: string; until: number } | undefined;
 
   /** The first poll is due a poll interval after the create. */
   constructor(session: Session, instance: Instance, pace: Pace) {
@@ -65,7 +70,7 @@ export class Polls {
     const isInVain = session.hopeFor('instance', wait);
     session.waitsFor(wait.text);
     while (await this.#isDueBefore(() => endsAt)) {
-      const read = await this.#read(step);
+      const read = await this.#read(step, !wait.isUnderWay);
       const isOver = isReached(this.#lastStatus);
       const isAwaited = wait.isAwaited === true && session.now() - since < PACE.awaitedForMs;
       this.#dueAt =
@@ -73,7 +78,7 @@ export class Polls {
           ? read.sentAt + PACE.awaitedMs
           : this.#pace.nextPollAt(read.sentAt, wait.isUnderWay && !isOver, wallAtStart(read));
       if (isOver) return read;
-      if (isInVain(read)) return undefined;
+      if (statusOf(read) !== 304 && isInVain(read)) return undefined;
     }
     return undefined;
   }
@@ -94,9 +99,23 @@ export class Polls {
     }
   }
 
-  async #read(step: string): Promise<Exchange> {
-    const read = await this.#session.send(step, { method: 'GET', path: instancePath(this.#instance) });
-    this.#lastStatus = statusOf(read) === 404 ? '404' : stringField(successOf(read), 'status');
+  /** An instance at rest is read with the entity tag of its last answer, and now and then without. */
+  async #read(step: string, isAtRest: boolean): Promise<Exchange> {
+    const session = this.#session;
+    const now = session.now();
+    const mark = isAtRest && this.#mark !== undefined && now < this.#mark.until ? this.#mark : undefined;
+    const read = await session.send(step, {
+      method: 'GET',
+      path: instancePath(this.#instance),
+      ...(mark !== undefined && { ifNoneMatch: mark.etag }),
+    });
+    if (statusOf(read) === 304) return read;
+    const status = statusOf(read) === 404 ? '404' : stringField(successOf(read), 'status');
+    const isConfirmed = isAtRest && status !== undefined && status === this.#lastStatus;
+    const etag = read.answer?.headers['etag'] ?? '';
+    const until = now + PACE.longestMarkMs * (0.5 + this.#pace.fraction() / 2);
+    this.#mark = isConfirmed && ETAG.test(etag) ? { etag, until } : undefined;
+    this.#lastStatus = status;
     return read;
   }
 }

@@ -7,11 +7,7 @@ import { type Endpoint, endpointOf, toSshAddress } from './endpoint.ts';
 import { type Facts, type Judgement, judge, type Observation } from './observe.ts';
 import { reprice, type TransitionDeps, type TransitionFields, transition } from './transition.ts';
 
-export type ApplyDeps = TransitionDeps &
-  Pick<Deps, 'store'> & {
-    /** Confirmations that are not written yet. */
-    observations?: { flush(id: string): Promise<void> };
-  };
+export type ApplyDeps = TransitionDeps & Pick<Deps, 'store'>;
 
 export type Applied =
   /** The record is unchanged. The caller only has to write the time of the confirmation. */
@@ -41,8 +37,6 @@ export async function applyObservation(
   if (endpoint !== null) return { outcome: 'unproved', endpoint };
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
   if (isMereConfirmation(judgement, snapshot)) return { outcome: 'confirmed', ...reasonOf(judgement) };
-  // A change counts from the last confirmation at the earliest.
-  await deps.observations?.flush(snapshot.id);
   const isLoss = judgement.kind === 'change' && judgement.isLoss === true;
   const { written, held } = await deps.store.transact(async (tx) => {
     if (isLoss) await tx.losses.lock(snapshot.providerId);

@@ -117,8 +117,13 @@ export interface DeploymentWriter extends DeploymentReader {
   insert(record: DeploymentRecord): Promise<void>;
   /** Also increments `revision`. Leaves the owner, the provider, the creation time and the cost unchanged. */
   update(record: DeploymentRecord): Promise<void>;
-  /** Writes only `observedAt`, and only where the revision matches and the new time is not earlier. */
-  recordObservations(observations: readonly { id: string; revision: number; at: number }[]): Promise<void>;
+  /**
+   * Writes only `observedAt`, and only where the revision matches and the new time is not earlier. Returns the ids that
+   * were not written.
+   */
+  recordObservations(
+    observations: readonly { id: string; revision: number; at: number }[],
+  ): Promise<string[]>;
   setCleanup(id: string, cleanup: Cleanup): Promise<void>;
 }
 

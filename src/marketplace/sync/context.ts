@@ -3,6 +3,7 @@ import type { Endpoint } from '../deployments/endpoint.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
 
@@ -15,10 +16,12 @@ const WRITTEN_AT_ONCE = 1_000;
 /** Collects the times of confirmation from polls and writes them in batches. */
 export class Observations {
   readonly #store: Store;
+  readonly #answers: LastAnswers;
   readonly #pending = new Map<string, Confirmation>();
 
-  constructor(store: Store) {
+  constructor(store: Store, answers: LastAnswers) {
     this.#store = store;
+    this.#answers = answers;
   }
 
   add(confirmation: Confirmation): void {
@@ -33,8 +36,9 @@ export class Observations {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();
     for (let start = 0; start < waiting.length; start += WRITTEN_AT_ONCE) {
       const batch = waiting.slice(start, start + WRITTEN_AT_ONCE);
-      await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
+      const outdated = await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
       for (const one of batch) if (this.#pending.get(one.id) === one) this.#pending.delete(one.id);
+      for (const changed of outdated) this.#answers.rowChanged(changed);
     }
   }
 }
@@ -61,6 +65,7 @@ export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;
+  answers: LastAnswers;
   /** Whether this process may still call the provider. */
   isLeaseHeld: () => boolean;
   /** The timeout of every call. */

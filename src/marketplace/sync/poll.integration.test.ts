@@ -14,10 +14,7 @@ import {
   read,
   running,
   type SyncSetup,
-  stopped,
 } from './sync.fixture.ts';
-import { syncDeployment } from './sync-deployment.ts';
-import { contextOf } from './worker.fixture.ts';
 
 let setup: SyncSetup;
 beforeEach(async () => {
@@ -284,20 +281,4 @@ it('an answer with the state before a stop does not revert the stop [stop-stale-
   expect(stale).toBeLessThan(0);
   expect((await read(setup, id)).status).toBe('stopped');
   expect((await billed(setup, id, 0)).map((line) => line.split(' ')[0])).toEqual(['running', 'stopped']);
-});
-
-it('an end counts from the last confirmation, even if that is not written yet', async () => {
-  const { id, instanceId } = await running(setup);
-  await stopped(setup.clock, setup.workers);
-  const context = contextOf(setup.deps, setup.provider);
-  const poll = async (): Promise<void> => {
-    await setup.clock.advance(20_000);
-    await syncDeployment(context, id);
-  };
-  await poll();
-  const confirmedAt = setup.clock.now();
-  expect((await read(setup, id)).observedAt).toBeLessThan(confirmedAt);
-  setup.plain.vanish(instanceId);
-  for (let polls = 0; polls < 15; polls++) await poll();
-  expect(await read(setup, id)).toMatchObject({ status: 'terminated-provider', stoppedAt: confirmedAt });
 });

@@ -1,5 +1,4 @@
-import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
-import type { Instance } from '../../contract/instance.ts';
+import { type MarkedInstance, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import { type Applied, applyObservation } from '../deployments/apply-observation.ts';
 import { needsList, type Observation } from '../deployments/observe.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
@@ -13,17 +12,41 @@ export const AWAITED_MS = 2_000;
 /** Polls due within this time start together, so that the process wakes up once for all of them. */
 const TOGETHER_MS = 250;
 
-/** Asks for a deployment's instance and applies the answer. Returns the pause until the next poll. */
-export async function poll(context: SyncContext, record: DeploymentRecord): Promise<number> {
-  const { provider, clock, call } = context;
-  const begunAt = clock.now();
-  const polling = provider.client.getInstance(record.providerInstanceId ?? '', record.region, call);
-  const answer = await orProviderError(polling);
+/** A provider's answer about an instance. */
+export interface PollAnswer {
+  answer: MarkedInstance | ProviderError | 'unchanged';
+  /** When the request was sent. */
+  begunAt: number;
+  /** The revision of the row when the request was sent. */
+  revision: number;
+}
+
+/** Records that the deployment was unchanged at `begunAt`. Returns the pause until the next poll. */
+export function confirmAgain(
+  context: SyncContext,
+  id: string,
+  { revision, begunAt }: Pick<PollAnswer, 'revision' | 'begunAt'>,
+): number {
+  context.health.answered(id);
+  context.observations.add({ id, revision, at: begunAt });
+  return pauseMs(context, begunAt, false);
+}
+
+/** Applies an answer about a deployment's instance. Returns the pause until the next poll. */
+export async function poll(
+  context: SyncContext,
+  record: DeploymentRecord,
+  answered: PollAnswer,
+): Promise<number> {
+  const { answer, begunAt } = answered;
+  if (answer === 'unchanged') return confirmAgain(context, record.id, answered);
   const observation = await toObservation(context, record, answer, begunAt);
   const applied = await applyObservation(context, record, observation, begunAt);
   report(context, record, observation, applied);
-  if (applied.outcome === 'confirmed')
+  if (applied.outcome === 'confirmed') {
     context.observations.add({ id: record.id, revision: record.revision, at: begunAt });
+    if (applied.why === undefined && !(answer instanceof ProviderError)) keep(context, record, answer);
+  }
   if (applied.outcome === 'unproved') {
     context.unproved.set(record.id, { endpoint: applied.endpoint, seenAt: begunAt });
     context.beginProof(record.id);
@@ -39,13 +62,35 @@ export async function poll(context: SyncContext, record: DeploymentRecord): Prom
   return nextPollMs(context, now, begunAt);
 }
 
+/** Requests an instance. `mark`: the mark of the last answer, if known. */
+export async function ask(
+  { provider, clock, call }: SyncContext,
+  {
+    providerInstanceId,
+    region,
+    revision,
+  }: Pick<DeploymentRecord, 'providerInstanceId' | 'region' | 'revision'>,
+  mark: string | null,
+): Promise<PollAnswer> {
+  const begunAt = clock.now();
+  const polling = provider.client.pollInstance(providerInstanceId ?? '', region, mark, call);
+  return { answer: await orProviderError(polling), begunAt, revision };
+}
+
+/** Keeps the answer of a deployment without pending changes. An equal answer then confirms it later too. */
+function keep({ answers }: SyncContext, record: DeploymentRecord, { mark }: MarkedInstance): void {
+  const { id, status, action, providerInstanceId, region, revision } = record;
+  if (status === 'deploying' || action !== null || providerInstanceId === null) return;
+  answers.keep(id, { providerInstanceId, region, revision, mark });
+}
+
 async function toObservation(
   { provider, health, call, options }: SyncContext,
   record: DeploymentRecord,
-  answer: Instance | ProviderError,
+  answer: MarkedInstance | ProviderError,
   begunAt: number,
 ): Promise<Observation> {
-  if (!(answer instanceof ProviderError)) return { instance: answer };
+  if (!(answer instanceof ProviderError)) return { instance: answer.instance };
   if (answer.problem !== 'not_found') {
     health.failed(record, answer);
     return { problem: answer.problem };

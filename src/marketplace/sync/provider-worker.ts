@@ -4,6 +4,7 @@ import { fencedStore } from '../model/fenced-store.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
+import { LastAnswers } from './last-answers.ts';
 import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
@@ -122,7 +123,7 @@ export class ProviderWorker {
     else if (!this.#leases.isHeld(rangeOf(signal.subjectId))) return;
     else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
     else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
-    else this.#deployments.put(signal.subjectId, 0);
+    else this.#syncRow(signal.subjectId);
   }
 
   /** Reads the provider's catalog now, if this process is responsible for it. */
@@ -167,13 +168,15 @@ export class ProviderWorker {
 
   #contextOf(range: number, lease: LeaseRecord): SyncContext {
     const store = fencedStore(this.#deps.store, lease);
+    const answers = new LastAnswers(this.#deps);
     return {
       ...this.#deps,
       store,
       unfenced: this.#deps.store,
       provider: this.#provider,
       health: this.#health,
-      observations: new Observations(store),
+      observations: new Observations(store, answers),
+      answers,
       isLeaseHeld: () => this.#leases.isHeld(range),
       call: { timeoutMs: this.#deps.options.polling.callTimeoutMs },
       cleanups: new Map(),
@@ -288,11 +291,17 @@ export class ProviderWorker {
       const context = this.#contexts.get(rangeOf(id));
       if (context === undefined) continue;
       if (isAsked) this.#intents.put(id, 0);
-      if (stoppedAt !== null && !context.cleanups.has(id)) this.#deployments.put(id, 0);
+      if (stoppedAt !== null && !context.cleanups.has(id)) this.#syncRow(id);
       // The first polls of deployments taken over from an earlier process are spread.
       else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? Math.round(firstMs * random.next()) : 0);
     }
+  }
+
+  /** Syncs the deployment from its row, which may have changed. */
+  #syncRow(id: string): void {
+    this.#contexts.get(rangeOf(id))?.answers.rowChanged(id);
+    this.#deployments.put(id, 0);
   }
 
   /** Spreads the first syncs. Changing volumes are due at once: {@link #takeChangingVolumes}. */

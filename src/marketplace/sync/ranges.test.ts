@@ -76,13 +76,13 @@ class Server {
       await this.#still?.promise;
       return answer;
     };
-    const poll: OrchestratorClient['getInstance'] = (id, ...rest) =>
-      polled(id, () => plain.client.getInstance(id, ...rest));
+    const poll: OrchestratorClient['pollInstance'] = (id, ...rest) =>
+      polled(id, () => plain.client.pollInstance(id, ...rest));
     const create: OrchestratorClient['createInstance'] = (...args) => {
       this.launches += 1;
       return plain.client.createInstance(...args);
     };
-    const client = withOverrides(plain.client, { getInstance: poll, createInstance: create });
+    const client = withOverrides(plain.client, { pollInstance: poll, createInstance: create });
     const provider = { ...market.provider, client };
     this.workers = new ProviderWorkers({
       ...deps,

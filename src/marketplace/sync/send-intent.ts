@@ -22,6 +22,7 @@ export async function sendIntent(context: SyncContext, id: string): Promise<bool
   const sent = await beginAttempt(context, id);
   // Another process may hold the lease, and may already have seen the attempt.
   if (sent === null || !context.isLeaseHeld()) return false;
+  context.answers.rowChanged(sent.id);
   const begunAt = context.clock.now();
   const answer = await orProviderError(call(context, sent));
   if (answer instanceof ProviderError) {

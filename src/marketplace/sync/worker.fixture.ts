@@ -4,6 +4,7 @@ import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { isBeingDeleted } from '../volumes/delete.ts';
 import { Observations, type SyncContext } from './context.ts';
+import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
@@ -13,6 +14,7 @@ import { syncVolume } from './volumes/sync-volume.ts';
 
 /** Dependencies of a provider's step. `store`: the store as a lease holder uses it. */
 export function contextOf(deps: Deps, provider: Provider, store = deps.store): SyncContext {
+  const answers = new LastAnswers(deps);
   const health = new ProviderHealth(deps, provider.id);
   return {
     ...deps,
@@ -27,7 +29,8 @@ export function contextOf(deps: Deps, provider: Provider, store = deps.store): S
     isLeaseHeld: () => true,
     sshAlarm: new SshAlarm(deps, provider.id),
     health,
-    observations: new Observations(store),
+    observations: new Observations(store, answers),
+    answers,
   };
 }
 

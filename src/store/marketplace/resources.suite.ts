@@ -214,7 +214,7 @@ export function describeResources(storeOf: () => Store): void {
         runningDeployment({ id: 'changed', revision: 2 }),
         ...many,
       );
-      await write((tx) =>
+      const left = await write((tx) =>
         tx.deployments.recordObservations([
           { id: 'never', revision: 1, at: now },
           { id: 'later', revision: 1, at: now - 1 },
@@ -222,7 +222,8 @@ export function describeResources(storeOf: () => Store): void {
           ...many.map(({ id }) => ({ id, revision: 1, at: now + 9 })),
         ]),
       );
-      await write((tx) => tx.deployments.recordObservations([]));
+      expect(left.toSorted()).toEqual(['changed', 'later']);
+      expect(await write((tx) => tx.deployments.recordObservations([]))).toEqual([]);
       const seen = async (id: string) => {
         const record = await store.read.deployments.byId(id);
         return [record?.observedAt, record?.revision];

@@ -353,6 +353,13 @@ export function plainProviderClient(
       faults.through('createInstance', { args: [request, key], options }, () => provider.create(request)),
     getInstance: (id, region, options) =>
       faults.through('getInstance', { id, args: [region], options }, () => provider.get(id)),
+    pollInstance: async (id, region, mark, options) => {
+      const instance = await faults.through('getInstance', { id, args: [region], options }, () =>
+        provider.get(id),
+      );
+      const newMark = JSON.stringify(instance);
+      return newMark === mark ? 'unchanged' : { instance, mark: newMark };
+    },
     deleteInstance: (id, region, options) =>
       faults.through('deleteInstance', { id, args: [region], options }, () => provider.delete(id)),
     startInstance: (id, region, options) =>

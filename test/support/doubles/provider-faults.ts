@@ -5,7 +5,8 @@ import {
 } from '../../../src/client/orchestrator-client.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 
-export type ProviderMethod = Exclude<keyof OrchestratorClient, 'close'>;
+/** A poll is a `getInstance`. */
+export type ProviderMethod = Exclude<keyof OrchestratorClient, 'close' | 'pollInstance'>;
 
 export interface ProviderCall {
   method: ProviderMethod;

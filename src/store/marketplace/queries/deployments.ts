@@ -251,7 +251,8 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
     recordObservations: async (observations) => {
       // The rows are sorted, so that two transactions that write the same ones cannot deadlock.
       const sorted = observations.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      if (sorted.length > 0) await recordObservations(connection, sorted);
+      const recorded = new Set(sorted.length === 0 ? [] : await recordObservations(connection, sorted));
+      return sorted.map(({ id }) => id).filter((id) => !recorded.has(id));
     },
     setCleanup: async (id, cleanup) =>
       void (await db.update(deployments).set({ cleanup }).where(eq(deployments.id, id))),
@@ -262,16 +263,18 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
 async function recordObservations(
   { db, deployments }: Connection,
   batch: readonly { id: string; revision: number; at: number }[],
-): Promise<void> {
+): Promise<string[]> {
   const rows = batch.map(
     ({ id, revision, at }) => sql`(CAST(${id} AS TEXT), CAST(${revision} AS INTEGER), CAST(${at} AS BIGINT))`,
   );
-  await db
+  const written = await db
     .update(deployments)
     .set({ observedAt: sql`seen.column3` })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS seen`)
     .where(
       sql`${deployments.id} = seen.column1 AND ${deployments.revision} = seen.column2
         AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} <= seen.column3)`,
-    );
+    )
+    .returning({ id: deployments.id });
+  return written.map(({ id }) => id);
 }
