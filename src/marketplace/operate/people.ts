@@ -48,12 +48,12 @@ function toChanges({
   marketing_mail: wantsMarketingMail,
 }: Settings): users.UserChanges {
   return {
-    name,
-    mayMakeKeys,
-    createLimit,
-    minimumRuntimeMinutes,
-    wantsDeploymentMail,
-    wantsMarketingMail,
+    ...(name !== undefined && { name }),
+    ...(mayMakeKeys !== undefined && { mayMakeKeys }),
+    ...(createLimit !== undefined && { createLimit }),
+    ...(minimumRuntimeMinutes !== undefined && { minimumRuntimeMinutes }),
+    ...(wantsDeploymentMail !== undefined && { wantsDeploymentMail }),
+    ...(wantsMarketingMail !== undefined && { wantsMarketingMail }),
   };
 }
 
