@@ -110,7 +110,11 @@ async function checkRest(world: EngineWorld): Promise<void> {
   // What an engine could not build is kept too.
   for (const { id, ownerRef } of instances)
     if ((await read.work.of(id))?.kind === 'hold' && engine.traces(id).length > 0) refs.add(ownerRef);
-  const kept = instances.filter((record) => isKept(record, refs));
+  const paused = new Set(own.flatMap(({ ref, power }) => (power === 'paused' ? (ref ?? []) : [])));
+  // What an engine paused keeps its unit, and is observed, until its tenant starts or deletes it.
+  const kept = instances.filter(
+    (record) => isKept(record, refs) || (record.status === 'STOPPED' && paused.has(record.ownerRef)),
+  );
   everyIntentEnds(instances, volumes, count - kept.length);
   rowsMatchEngine(instances, own);
   const holds = new Map<string, boolean>();
@@ -119,7 +123,7 @@ async function checkRest(world: EngineWorld): Promise<void> {
   const wasLost = ({ id, status }: InstanceRecord): boolean =>
     status === 'OFFLINE' || inspector.hasSuffered(id, 'undefine');
   claimsMatchRows(
-    instances.filter((record) => !wasLost(record)),
+    instances.filter((record) => !wasLost(record) && !paused.has(record.ownerRef)),
     holds,
     refs,
   );
