@@ -22,7 +22,7 @@ export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
   // This address does not answer, so only Berth is measured.
   writeFileSync(
     file,
-    `server: { port: 0, admin: { enabled: false } }
+    `server: { port: 0, admin: { port: 0 } }
 providers:
   - { id: provider-b, base_url: 'http://127.0.0.1:9/v1', api_key_env: BENCH_KEY, allow_private: true }
 log: { level: silent }
