@@ -4,7 +4,7 @@ import { LEFT_OUT } from './programs.ts';
 
 /** Files of `npm test` that cost more CPU than this are listed at the end of a run. */
 const DEAR_MS = 2_000;
-/** One that costs this fails the run: it belongs to the integration tests. */
+/** One that costs this beside its imports fails the run: it belongs to the integration tests. */
 const TOO_DEAR_MS = 5_000;
 /** Fixed seeds of a simulation are as long as they must be, and have a limit for all of them. */
 const SEEDS = /^simulation\/.*simulation\.test\.ts$/;
@@ -85,7 +85,10 @@ function tooDear(all: readonly TestModule[]): string[] {
   const [seeds, others] = [true, false].map((isSeeds) =>
     modules.filter(({ relativeModuleId }) => SEEDS.test(relativeModuleId) === isSeeds),
   );
-  const spent = (module: TestModule): number => module.meta().cpuMs ?? 0;
+  const spent = (module: TestModule): number => {
+    const { cpuMs = 0, importMs = 0 } = module.meta();
+    return cpuMs - importMs;
+  };
   const ofSeeds = (seeds ?? []).reduce((ms, module) => ms + spent(module), 0);
   return [
     ...(others ?? [])
