@@ -104,7 +104,7 @@ function keep(found: FoundKey, name: string, terminal: CliParts['terminal']): Fo
 
 /** Creates the HTTP transport of a usual or a plain run. Throws `CommandError` if the file of `--ca-file` cannot be used. */
 export function openTransport({ caFile, plain }: TargetFlags & { plain?: true }, parts: CliParts): Transport {
-  const options = plain === undefined ? {} : { plain };
+  const options = { plain };
   if (caFile === undefined) return parts.createTransport(options);
   try {
     return parts.createTransport({ ...options, ca: readFileSync(caFile, 'utf8') });

@@ -21,9 +21,8 @@ export interface Probe {
 }
 
 export async function probe(parts: ProbeParts, url: string, bearer = parts.apiKey): Promise<Probe> {
-  const authorization: Record<string, string> =
-    bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
-  return send(parts, { method: 'GET', url, headers: { ...headers(), ...authorization } });
+  const sent = Object.assign(headers(), bearer !== undefined && { authorization: `Bearer ${bearer}` });
+  return send(parts, { method: 'GET', url, headers: sent });
 }
 
 export interface FoundToken {
