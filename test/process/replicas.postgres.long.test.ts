@@ -85,6 +85,8 @@ async function control(method: 'GET' | 'PUT', what: string, body?: object): Prom
 /** The second server is in its call of a create when `end` has it killed or paused; the call goes through after that. */
 async function endInCreate(end: () => Promise<void> | void) {
   await control('PUT', 'faults', { seed: 'any', rates: { hang: 1 } });
+  // The other server could claim it first.
+  servers[0].child.kill('SIGSTOP');
   const path = await create(clients[1]);
   const id = path.split('/').at(-1) ?? '';
   const leasedUntil = async (): Promise<number> => {
@@ -92,6 +94,7 @@ async function endInCreate(end: () => Promise<void> | void) {
     return Number(rows[0]?.['lease_until'] ?? 0);
   };
   await until('it is claimed', async () => (await leasedUntil()) > Date.now());
+  servers[0].child.kill('SIGCONT');
   await end();
   const endedAt = performance.now();
   await control('PUT', 'faults', { seed: 'any', rates: {} });
