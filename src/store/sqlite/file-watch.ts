@@ -1,13 +1,7 @@
 import { statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../ports/errors.ts';
-
-export interface WatchOptions {
-  /** How often the file is looked at. */
-  everyMs?: number;
-  /** How long after a write the write-ahead log is truncated. */
-  truncateAfterMs?: number;
-}
+import type { WatchOptions } from './open-options.ts';
 
 /**
  * Looks at an open file twice a second:

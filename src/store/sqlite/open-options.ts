@@ -1,5 +1,11 @@
 import type { Migration } from '../migrations.ts';
-import type { WatchOptions } from './file-watch.ts';
+
+export interface WatchOptions {
+  /** How often the file is looked at. */
+  everyMs?: number;
+  /** How long after a write the write-ahead log is truncated. */
+  truncateAfterMs?: number;
+}
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
