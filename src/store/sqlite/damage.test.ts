@@ -5,6 +5,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -190,6 +191,17 @@ describe('a file that vanishes while it is in use [database-file-vanishes]', () 
       await reader.close();
     },
   );
+
+  it('makes writes unavailable while its path cannot be read', async () => {
+    const store = openSqliteStore(path, seen);
+    renameSync(path, `${path}.away`);
+    symlinkSync(path, path);
+    await noticed(store);
+    rmSync(path);
+    renameSync(`${path}.away`, path);
+    await until('it is back', () => store.claimWork(claim).then(isTrue, isFalse));
+    await store.close();
+  });
 
   it('is saved when the process ends, if its journal was deleted', async () => {
     const store = openSqliteStore(path, seen);

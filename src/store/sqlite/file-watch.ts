@@ -99,6 +99,11 @@ export class FileWatch {
   }
 }
 
+/** Undefined if the file is not there, or its path cannot be read. */
 function inodeOf(file: string): bigint | undefined {
-  return statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+  try {
+    return statSync(file, { bigint: true }).ino;
+  } catch {
+    return undefined;
+  }
 }
