@@ -36,7 +36,7 @@ export async function openIn<Store>(
         onChecked: (durationMs) =>
           log?.info(
             { durationMs: Math.round(durationMs) },
-            'the database was not closed by its last process, or is open in another: all of it was checked and is intact',
+            'the database is a backup, was not closed by its last process, or is open in another: all of it was checked and is intact',
           ),
       });
 }

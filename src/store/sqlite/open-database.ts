@@ -82,10 +82,8 @@ function connectSound(
 ): Database.Database {
   // The mark is read before a connection creates a journal.
   const lastClose = readLastClose(path);
-  const isTrusted =
-    format.hasBackups && isBackup(path)
-      ? false
-      : lastClose === 'closed' || (lastClose === 'open' && !checksAfterCrash);
+  const isBackupFile = format.hasBackups && isBackup(path);
+  const isTrusted = !isBackupFile && (lastClose === 'closed' || (lastClose === 'open' && !checksAfterCrash));
   const begunAt = performance.now();
   const db = new Database(path, { fileMustExist: true });
   try {
