@@ -112,9 +112,9 @@ async function checkRest(world: EngineWorld): Promise<void> {
     if ((await read.work.of(id))?.kind === 'hold' && engine.traces(id).length > 0) refs.add(ownerRef);
   const paused = new Set(own.flatMap(({ ref, power }) => (power === 'paused' ? (ref ?? []) : [])));
   // What an engine paused keeps its unit, and is observed, until its tenant starts or deletes it.
-  const kept = instances.filter(
-    (record) => isKept(record, refs) || (record.status === 'STOPPED' && paused.has(record.ownerRef)),
-  );
+  const isPaused = ({ status, ownerRef }: InstanceRecord): boolean =>
+    status === 'STOPPED' && paused.has(ownerRef);
+  const kept = instances.filter((record) => isKept(record, refs) || isPaused(record));
   everyIntentEnds(instances, volumes, count - kept.length);
   rowsMatchEngine(instances, own);
   const holds = new Map<string, boolean>();
@@ -123,7 +123,7 @@ async function checkRest(world: EngineWorld): Promise<void> {
   const wasLost = ({ id, status }: InstanceRecord): boolean =>
     status === 'OFFLINE' || inspector.hasSuffered(id, 'undefine');
   claimsMatchRows(
-    instances.filter((record) => !wasLost(record) && !paused.has(record.ownerRef)),
+    instances.filter((record) => !wasLost(record) && !isPaused(record)),
     holds,
     refs,
   );

@@ -175,9 +175,10 @@ async function findCredential(
 }
 
 /**
- * The store for one requester. Its transactions add `by` to each history event that is not a step. With `principal`, each
- * first refuses a credential that has ended since it was authenticated, as while a long body arrived, and keeps the
- * account open: a closed account could not delete new resources. So the account is locked before its rows.
+ * The store for one requester. Its transactions add `by` to each history event that is not a step. With `principal`,
+ * each transaction first refuses a credential that has ended since it was authenticated, such as while a long body
+ * arrived. It also keeps the account open, since a closed account could not delete new resources: the account is locked
+ * before its rows.
  */
 export function onBehalfOf(
   { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },

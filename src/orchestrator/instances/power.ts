@@ -3,8 +3,7 @@ import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { activeCordons } from '../capacity/cordons.ts';
-import type { Sale } from '../capacity/deployable.ts';
-import { claimUnit, noCapacity } from '../capacity/deployable.ts';
+import { claimUnit, noCapacity, type Sale } from '../capacity/deployable.ts';
 import { type Catalog, canRestart } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
@@ -23,8 +22,8 @@ interface StartDeps {
 }
 
 /**
- * O: POST /instances/{instanceId}/start. There is no STARTING state: the instance reads STOPPED until its SSH endpoint
- * is live again, and a second start meanwhile is a success.
+ * O: POST /instances/{instanceId}/start. There is no STARTING state: the instance stays STOPPED until its SSH endpoint
+ * is live again. A second start meanwhile succeeds and changes nothing.
  *
  * @throws {ApiError} `not_found`, `invalid_state`, `resume_unsupported`, `capacity_unavailable` or
  *   `operation_in_progress`; the disk is always kept (O: Instances, rule 4)

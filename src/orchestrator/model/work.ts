@@ -42,7 +42,7 @@ export interface Work {
   resourceId: string;
   resourceKind: ResourceKind;
   kind: InstanceWorkKind | VolumeWorkKind;
-  /** The driver's state between two calls of one step. Restarts and resizes store more in it; see work-cookies.ts. */
+  /** The driver's state between two calls of one step. Restarts, resizes and moves store more in it: see `CookieCodec`. */
   cookie: string | null;
   /** How often this step was claimed. Above 1, an earlier call may have had an effect. */
   attempt: number;
@@ -133,7 +133,7 @@ export interface WorkWriter extends WorkReader {
 /** Encodes the state that a use case or a step stores in the cookie of a row of work for the next call. */
 interface CookieCodec<T> {
   encode(value: T): string;
-  /** Undefined if there is no cookie, or it belongs to another kind of work. */
+  /** Undefined without a cookie, and for a cookie of another kind of work. */
   decode(cookie: string | null): T | undefined;
 }
 

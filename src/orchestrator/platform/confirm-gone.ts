@@ -8,12 +8,12 @@ import type { Observation } from './visibility.ts';
 
 // A `gone` would be wrong in these cases, and each is excluded:
 //
-// | the machine exists, although | excluded since |
+// | the machine exists, although | excluded because |
 // |---|---|
 // | `get` asked the host that it moved to before the move, and the host that it left after it | a listing that begins later must omit it, too |
 // | that listing began before the answer of `get`, as one that other callers wait for | `confirmAbsent` waits for the next one |
 // | its host was renamed or left the configuration, so no host that answers ever had it | the host of its row must have answered |
-// | it moved to a host that is silent | all hosts must answer; for a removal, a listing must have shown it elsewhere while they were silent |
+// | it moved to a host that is silent | a driver answers `gone` only if no silent host can have it; for a removal, a listing must have shown it elsewhere while those hosts were silent |
 // | the platform lists nothing, as with a revoked key | the listing must be trusted |
 // | its create was answered a moment ago, or is still under way | see `mayAppearForMs`: the caller checks it with the locked row |
 

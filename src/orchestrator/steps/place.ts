@@ -26,8 +26,8 @@ import type { Next } from './settle.ts';
 type Refused = Extract<Step<never>, { outcome: 'failed' }>;
 
 /**
- * Runs the placements of a platform one at a time, each with its first call. So each placement sees the machine of the previous one, and
- * hosts fill by the driver's policy. The next placement waits at most the call timeout.
+ * Runs the placements of a platform one at a time, each with its first call. So each placement sees the machine of the
+ * previous one, and hosts fill by the driver's policy. The next placement waits at most the call timeout.
  */
 export async function alone<T>(
   { placements, clock, options }: Pick<StepContext, 'placements' | 'clock' | 'options'>,

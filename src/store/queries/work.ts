@@ -186,7 +186,8 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
     release: async ({ resourceId, token, progress }, later) => {
       if (later === undefined) await releaseLease(connection, { resourceId, token });
       else {
-        const step = { attempt: null, ...noWait, progress, ...later, resourceId, token };
+        const { attempt = null } = later;
+        const step = { ...noWait, progress, ...later, attempt, resourceId, token };
         await continueLater(connection, { ...step, ...encodeRow(work, { progress: step.progress }) });
       }
       onWrite();
