@@ -74,6 +74,7 @@ export function marketStore(parts: FacadeParts): Store {
     read: interceptMethods(store.read, (_part, _name, call) => ask(call)),
     transact: (body) => ask(() => transact(parts, body)),
     watch: (id, changed) => store.watch(id, () => deliver(parts, changed)),
+    confirmationsAtOnce: store.confirmationsAtOnce,
     onWake: (woken) => store.onWake((...about) => deliver(parts, () => woken(...about))),
     snapshot: (body) => ask(() => store.snapshot(body)),
     countRequest: (window) => ask(() => store.countRequest(window)),

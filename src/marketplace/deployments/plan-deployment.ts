@@ -123,7 +123,7 @@ function toCloudInit({ runcmd, packages, writeFiles }: RequestedCloudInit): Clou
 /** The one SSH key of a create (M: Create body, "one of the two"). */
 export type RequestedKey = { savedId: string } | { inline: ParsedPublicKey };
 
-/** @throws {ApiError} VALIDATION_ERROR if there is no key, if there are two, or if the inline key is invalid */
+/** @throws {ApiError} VALIDATION_ERROR unless the body has exactly one key, or if its inline key is invalid */
 export function toRequestedKey({ sshKeyId, ssh_public_key: inline }: CreateDeployment): RequestedKey {
   if ((sshKeyId === undefined) === (inline === undefined))
     throw invalidRequest(

@@ -8,7 +8,7 @@ import { createRouter, errors } from './errors.ts';
 
 type Shape = Readonly<Record<string, z.ZodType>>;
 
-/** What a route receives. `caller` is set wherever a credential is required. */
+/** The request, as its handler receives it. `caller` is set wherever a credential is required. */
 interface Call<P extends Shape, Q extends Shape, B extends z.ZodType> {
   caller: Caller;
   params: z.output<z.ZodObject<P>>;
@@ -17,7 +17,7 @@ interface Call<P extends Shape, Q extends Shape, B extends z.ZodType> {
   context: Context<HttpEnv>;
 }
 
-/** A route: what its document says, and what answers it. */
+/** A route: its entry in the document, and its handler. */
 interface Route<P extends Shape, Q extends Shape, B extends z.ZodType, R extends z.ZodType> {
   operationId: string;
   summary: string;

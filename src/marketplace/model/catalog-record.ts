@@ -18,7 +18,7 @@ export interface CatalogRecord {
 export interface PublishedCatalog {
   configurations: readonly Configuration[];
   available: readonly AvailableConfiguration[];
-  /** Configurations that the provider no longer publishes, the latest first. Deployments may still run on them. */
+  /** Configurations no longer published, the last withdrawn first. Deployments may still run on them. */
   withdrawn: readonly Configuration[];
   volumeLocations: readonly VolumeLocation[];
 }

@@ -261,6 +261,8 @@ export interface Store {
   watch(subjectId: string, changed: () => void): () => void;
   /** Calls `listener` without a signal when signals may have been missed. Returns a function that stops it. */
   onWake(listener: (signal?: Signal) => void): () => void;
+  /** The best number of confirmations for one transaction ({@link DeploymentWriter.recordObservations}). */
+  readonly confirmationsAtOnce: number;
   /** Runs reads that all see the same committed state, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**

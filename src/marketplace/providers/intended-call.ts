@@ -58,8 +58,8 @@ interface SeenRow {
 
 /**
  * Waits until the intent is over. An intent that was not sent by its deadline is withdrawn: `withdraw` locks the row.
- * `goesOn` says whether a change is in progress although its intent is gone. An intent missing from the row proves
- * neither success nor refusal.
+ * `goesOn` returns whether the change is in progress although its intent is gone, or throws why it is not. An intent
+ * missing from the row proves neither success nor refusal.
  * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; PROVIDER_SLOW (M: 504): sent, and the row does
  * not show its outcome
  */

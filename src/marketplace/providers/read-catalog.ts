@@ -98,7 +98,7 @@ export function publishedOffers(
   return offers;
 }
 
-/** Offers that are no longer sold, the latest first. They are kept for deployments that run on them. */
+/** Offers that are no longer sold, the last withdrawn first. Deployments may still run on them. */
 function withdrawnOffers(
   before: PublishedCatalog | null,
   after: Pick<PublishedCatalog, 'configurations' | 'available'>,

@@ -10,9 +10,6 @@ import type { SshAlarm } from './ssh-alarm.ts';
 /** The row was correct at `at`, if it still has this revision. */
 type Confirmation = { id: string; revision: number; at: number };
 
-/** Maximum confirmations in one transaction. */
-const WRITTEN_AT_ONCE = 1_000;
-
 /** Collects the times of confirmation from polls and writes them in batches. */
 export class Observations {
   readonly #store: Store;
@@ -34,8 +31,9 @@ export class Observations {
    */
   async flush(id?: string): Promise<void> {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();
-    for (let start = 0; start < waiting.length; start += WRITTEN_AT_ONCE) {
-      const batch = waiting.slice(start, start + WRITTEN_AT_ONCE);
+    const { confirmationsAtOnce } = this.#store;
+    for (let start = 0; start < waiting.length; start += confirmationsAtOnce) {
+      const batch = waiting.slice(start, start + confirmationsAtOnce);
       const outdated = await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
       for (const one of batch) if (this.#pending.get(one.id) === one) this.#pending.delete(one.id);
       for (const changed of outdated) this.#answers.rowChanged(changed);

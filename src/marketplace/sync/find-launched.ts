@@ -42,9 +42,9 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
     );
     return 0;
   }
-  // The pause doubles: it is the time waited so far.
-  const searches = Math.max(1, Math.round(waitedMs / FIRST_SEARCHES_MS));
-  return Math.min(LAST_SEARCHES_MS, searches * FIRST_SEARCHES_MS);
+  // The pause doubles: it is the time waited so far, in multiples of the first pause.
+  const firstPauses = Math.max(1, Math.round(waitedMs / FIRST_SEARCHES_MS));
+  return Math.min(LAST_SEARCHES_MS, firstPauses * FIRST_SEARCHES_MS);
 }
 
 function byAge(a: Identified<Instance>, b: Identified<Instance>): number {

@@ -4,6 +4,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader, Store } from '../model/store.ts';
 import type { SyncContext } from './context.ts';
+import { sendIntent } from './send-intent.ts';
 import { openProviderWorkers, read, running, type SyncSetup, stopped } from './sync.fixture.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { contextOf } from './worker.fixture.ts';
@@ -100,7 +101,7 @@ describe('an answer equal to the last one', () => {
 
   it.each([
     ['a change in progress', { action: intent('restart', { since: 0 }) }],
-    ['a suspicion', { suspicion: { status: 'OFFLINE', since: 0, polls: 1, isListed: false } }],
+    ['a suspicion', { suspicion: { status: 'OFFLINE', since: 0, polls: 1 } }],
   ] as const)('is not kept while there is %s', async (_, changes) => {
     const since = setup.clock.now();
     await change('action' in changes ? { action: { ...changes.action, since, sentAt: since } } : changes);
@@ -108,6 +109,17 @@ describe('an answer equal to the last one', () => {
     await pollAfter(1_000);
     await pollAfter(1_000);
     expect(used.reads).toBe(2);
+  });
+
+  it('is not kept after an attempt that was committed and not sent, because the lease had expired', async () => {
+    const since = setup.clock.now();
+    await change({ action: intent('pause', { since, until: since + 60_000, attempt: 0, sentAt: null }) });
+    expect(await sendIntent({ ...context, isLeaseHeld: () => false }, id)).toBe(false);
+    expect((await read(setup, id)).action).toMatchObject({ attempt: 1, sentAt: since });
+    expect(setup.plain.faults.countOf('stopInstance')).toBe(0);
+    used = { reads: 0, transactions: 0 };
+    await pollAfter(1_000);
+    expect(used.reads).toBe(1);
   });
 });
 

@@ -72,14 +72,16 @@ export class Schedule {
   /** Starts due keys up to the limit. At the limit, the end of a run calls it again. */
   #pump(): void {
     const now = this.#clock.now();
-    let nextAt = this.#queue.nextAt() ?? Number.POSITIVE_INFINITY;
-    while (nextAt <= now && this.#running.size < this.#concurrency()) {
-      const key = this.#queue.takeUntil(now)?.item ?? '';
-      this.#due.delete(key);
-      this.#begin(key);
-      nextAt = this.#queue.nextAt() ?? Number.POSITIVE_INFINITY;
+    while (this.#running.size < this.#concurrency()) {
+      const due = this.#queue.takeUntil(now);
+      if (due === undefined) {
+        this.#sleepUntil(this.#queue.nextAt() ?? Number.POSITIVE_INFINITY);
+        return;
+      }
+      this.#due.delete(due.item);
+      this.#begin(due.item);
     }
-    this.#sleepUntil(this.#running.size < this.#concurrency() ? nextAt : Number.POSITIVE_INFINITY);
+    this.#sleepUntil(Number.POSITIVE_INFINITY);
   }
 
   /** Makes the key due at `at` or earlier. */

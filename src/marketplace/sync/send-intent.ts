@@ -20,9 +20,10 @@ type Sent = Asked & { providerInstanceId: string };
  */
 export async function sendIntent(context: SyncContext, id: string): Promise<boolean> {
   const sent = await beginAttempt(context, id);
+  if (sent === null) return false;
+  context.answers.rowChanged(id);
   // Another process may hold the lease, and may already have seen the attempt.
-  if (sent === null || !context.isLeaseHeld()) return false;
-  context.answers.rowChanged(sent.id);
+  if (!context.isLeaseHeld()) return false;
   const begunAt = context.clock.now();
   const answer = await orProviderError(call(context, sent));
   if (answer instanceof ProviderError) {

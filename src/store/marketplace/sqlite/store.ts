@@ -51,6 +51,7 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
     watch: signals.watch,
     onWake: signals.onWake,
     // Each changed page is written once per transaction.
+    confirmationsAtOnce: 5_000,
     snapshot: async (body) => {
       const reader = openSnapshot();
       try {
