@@ -80,9 +80,10 @@ function build<Deps extends ActionDeps>(
     const actor = localActor(options['by'] as string | undefined);
     const prepared = { ...input, ...(await spec.prepare?.(deps, input)) };
     const reply = await action.perform(deps, actor, prepared);
-    const data = spec.toData === undefined ? reply : await spec.toData(reply, prepared, deps, actor);
-    if (list !== undefined) printRows(data as object[], options, list);
-    else if (isData(options)) printData(options, data);
+    const toData = async () =>
+      spec.toData === undefined ? reply : spec.toData(reply, prepared, deps, actor);
+    if (list !== undefined) printRows((await toData()) as object[], options, list);
+    else if (isData(options)) printData(options, await toData());
     else for (const part of (await spec.toText?.(reply, prepared, deps, actor)) ?? []) printPart(part);
   });
   if (description !== undefined) command.description(description);
