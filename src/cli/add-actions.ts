@@ -3,7 +3,7 @@ import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator
 import { Fatal } from '../ports/errors.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';
-import { parseCount, parseMinutes, parseSeconds, parseTime, parseUsd } from './parse.ts';
+import { parseCount, parseMinutes, parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
 import {
   isData,
   type ListFlags,
@@ -60,13 +60,16 @@ function build<Deps extends ActionDeps>(
   const names = Object.keys(args);
   on(command, async (deps, ...given) => {
     const options = given[names.length] as ListFlags & Record<string, unknown>;
-    const read = (name: string, what: string, value: unknown): [string, unknown] => [
+    const now = deps.clock.now();
+    const read = (name: string, what: string, value: unknown, flag?: Flag): [string, unknown] => [
       name,
-      typeof value === 'string' ? readText(name, action.input[name], what, value, deps.clock.now()) : value,
+      typeof value === 'string' ? readText(kindOf(name, action.input[name]), what, value, now, flag) : value,
     ];
     const entries = [
       ...names.map((name, index) => read(name, `The ${name.replace(/_.*/, '')}`, given[index])),
-      ...Object.entries(flags).map(([name, flag]) => read(name, ...readFlag(name, flag, action, options))),
+      ...Object.entries(flags).map(([name, flag]) =>
+        read(name, ...readFlag(name, flag, action, options), flag),
+      ),
     ];
     const input = {
       ...(action.dryRun && { dry_run: options['yes'] !== true }),
@@ -77,9 +80,10 @@ function build<Deps extends ActionDeps>(
     const actor = localActor(options['by'] as string | undefined);
     const prepared = { ...input, ...(await spec.prepare?.(deps, input)) };
     const reply = await action.perform(deps, actor, prepared);
-    const data = spec.toData === undefined ? reply : await spec.toData(reply, prepared, deps, actor);
-    if (list !== undefined) printRows(data as object[], options, list);
-    else if (isData(options)) printData(options, data);
+    const toData = async () =>
+      spec.toData === undefined ? reply : spec.toData(reply, prepared, deps, actor);
+    if (list !== undefined) printRows((await toData()) as object[], options, list);
+    else if (isData(options)) printData(options, await toData());
     else for (const part of (await spec.toText?.(reply, prepared, deps, actor)) ?? []) printPart(part);
   });
   if (description !== undefined) command.description(description);
@@ -130,8 +134,14 @@ function readFlag<Deps>(
 }
 
 /** @throws {Fatal} */
-function readText(name: string, schema: Schema | undefined, what: string, text: string, now: number) {
-  switch (kindOf(name, schema)) {
+function readText(
+  kind: ReturnType<typeof kindOf>,
+  what: string,
+  text: string,
+  now: number,
+  flag: Flag | undefined,
+) {
+  switch (kind) {
     case 'usd':
       return parseUsd(what, text) / 1_000_000;
     case 'count':
@@ -139,7 +149,7 @@ function readText(name: string, schema: Schema | undefined, what: string, text: 
     case 'minutes':
       return parseMinutes(what, text);
     case 'time':
-      return new Date(parseTime(what, text, now)).toISOString();
+      return new Date((flag?.[2]?.mayBePast ? parseTime : parseTimeToCome)(what, text, now)).toISOString();
     default:
       return text;
   }

@@ -71,7 +71,7 @@ describe('cordons on the command line', () => {
     );
     expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon on offer');
     expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01T00:00:00Z')).toMatch(
-      'is before the start',
+      'give a future time',
     );
   });
 

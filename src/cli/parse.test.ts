@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseTime } from './parse.ts';
+import { parseTime, parseTimeToCome } from './parse.ts';
 
 const now = Date.UTC(2026, 10, 21);
 
@@ -12,6 +12,7 @@ it.each([
   ['9999-12-31T23:59:59Z', Date.UTC(9999, 11, 31, 23, 59, 59)],
 ])('%s is a time', (text, at) => {
   expect(parseTime('--expires', text, now)).toBe(at);
+  expect(parseTimeToCome('--expires', text, now)).toBe(at);
 });
 
 const noTimes = ['2027-02-29T00:00:00Z', '12/01/2027', '2030-01-31', '2030-01-31T00:00:00'];
@@ -24,3 +25,7 @@ it.each(['', '30', '30s', '2w', '-2h', '1.5h', 'soon', '9999999d', ...noTimes])(
     );
   },
 );
+
+it.each(['0m', '2020-01-01T00:00:00Z'])('%s is refused: it is not in the future', (text) => {
+  expect(() => parseTimeToCome('--expires', text, now)).toThrow(/that is in the past; give a future time/);
+});

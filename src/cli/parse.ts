@@ -33,6 +33,15 @@ function fromTimestamp(text: string): number {
   return Date.parse(anyTimestampSchema.safeParse(text).data ?? '');
 }
 
+/** Like {@link parseTime}, for a time in the future. @throws {Fatal} */
+export function parseTimeToCome(what: string, text: string, now: number): number {
+  const at = parseTime(what, text, now);
+  if (at > now) return at;
+  throw new Fatal(
+    `${what} ${text}: that is in the past; give a future time, such as 30m, 2h or 7d from now.`,
+  );
+}
+
 const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
 
 /** Parses a duration of at most a day to seconds. @throws {Fatal} */

@@ -62,8 +62,8 @@ export interface CommandSpec<Deps, In = Input, Reply = unknown> {
 }
 
 /**
- * `default`: a value, shown in the help · `isRequired` · `words`: texts and their values · `value`: of a flag without
- * text, instead of true.
+ * `default`: a value, shown in the help · `isRequired` · `mayBePast`: a time before now is accepted · `words`: texts and
+ * their values · `value`: of a flag without text, instead of true.
  */
 export type Flag = readonly [
   syntax: string,
@@ -72,6 +72,7 @@ export type Flag = readonly [
     default?: string | number;
     shownDefault?: string;
     isRequired?: true;
+    mayBePast?: true;
     words?: Readonly<Record<string, unknown>>;
     value?: boolean;
   },

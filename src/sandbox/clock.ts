@@ -138,9 +138,11 @@ export class SandboxClock implements Clock {
   /** Stops virtual time while `work` runs: it has no timer. */
   async held<T>(work: () => Promise<T>): Promise<T> {
     this.#holds++;
-    return work().finally(() => {
+    try {
+      return await work();
+    } finally {
       this.#holds--;
-    });
+    }
   }
 
   /** Counts as activity while `work` runs and right after it, so that time waits for its consequences. */

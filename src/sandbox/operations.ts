@@ -54,8 +54,8 @@ function readRoutes(file: string): Route[] {
 }
 
 /**
- * Finds the route of a request: its operation, undefined if there is no such route; a text such as `GET /instances/{id}`;
- * and the id in its path.
+ * Finds what a request asks for: the `operationId`, the route as a text such as `GET /instances/{id}`, and the id in the
+ * path. For a path that the API does not have, `route` is the path itself, and the others are undefined.
  */
 export function routeOf(provider: string, method: string, path: string) {
   const [pathname = ''] = path.split('?');

@@ -26,7 +26,7 @@ export interface SandboxAccount {
   readonly name: string;
   /** Access by the names of the providers. */
   readonly providers: Readonly<Record<string, { baseUrl: string; apiKey: string }>>;
-  /** Absent in a sandbox without a marketplace. */
+  /** Absent without a marketplace. */
   readonly marketplace?: SandboxUser;
 }
 

@@ -35,10 +35,14 @@ it('names the fault that may be meant', async () => {
     ['sold out', 'sold-out'],
     ['capacity lost', 'capacity-gone'],
     ['404', 'false-404'],
+    // A name goes before the descriptions that have the word.
+    ['status', 'status-late'],
   ])
     await expect(sandbox.faults.arm(words as 'http-500')).rejects.toThrow(
       new RegExp(`expected a fault, such as .*\\b${name}\\b`),
     );
+  for (const nothing of ['', '???'])
+    await expect(sandbox.faults.arm(nothing as 'http-500')).rejects.toThrow('fault: expected a fault; see');
   await expect(sandbox.faults.arm('http-500', { rout: '*' } as object)).rejects.toThrow(
     'Unrecognized key: "rout"',
   );

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { withProviders } from '../../compose/marketplace/providers.ts';
 import type { CommandDeps as Deps } from '../../marketplace/operate/commands.ts';
 import { commands } from '../../marketplace/operate/commands.ts';
 import { type OperationDeps, operations } from '../../marketplace/operate/operations.ts';
@@ -15,10 +14,12 @@ export function marketplaceActionCommand(name: string): Command {
   const noun = new Command(name);
   return addActions<OperationDeps & Deps>(noun, [...operations, ...commands], (command, body) => {
     const needsCatalogs = name === 'alerts' && command.name() === 'create';
-    return onMarketplaceDatabase<unknown[]>(command, (deps, ...args) => {
+    return onMarketplaceDatabase<unknown[]>(command, async (deps, ...args) => {
       const run = (sellers?: Deps['sellers']) =>
         body({ ...deps, sellers } as typeof deps & OperationDeps & Deps, ...args);
-      return needsCatalogs ? withProviders(deps.config, deps.store, run) : run();
+      if (!needsCatalogs) return run();
+      const { withProviders } = await import('../../compose/marketplace/providers.ts');
+      return withProviders(deps.config, deps.store, run);
     });
   });
 }

@@ -409,7 +409,7 @@ describe('an operator can', () => {
       const { created_at: from, expires_at: until } = keys.find((key: { id: string }) => key.id === id);
       expect(Math.abs(Date.parse(until) - Date.parse(from) - ms)).toBeLessThan(60_000);
     }
-    expect(await sentenceOf('keys', 'create', email, '--expires', '0m')).toMatch('must be in the future');
+    expect(await sentenceOf('keys', 'create', email, '--expires', '0m')).toMatch('give a future time');
   });
 
   it('find a balance that differs from the sum of its entries, with the exit code', async () => {

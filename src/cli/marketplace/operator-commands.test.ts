@@ -165,7 +165,12 @@ describe('the commands for the operator of a marketplace', () => {
       provider_instance_id: 'inst-dep-1',
       cost_usd: 0,
     });
-    expect(await sentenceOf('deployments', 'show', 'dep-9')).toMatch('There is no deployment "dep-9"');
+    expect(await sentenceOf('deployments', 'show', 'dep-9')).toMatch(
+      'There is no deployment "dep-9": see `berth marketplace deployments ls --status all`.',
+    );
+    expect(await sentenceOf('teams', 'show', 'none')).toMatch(
+      'There is no team "none": see `berth marketplace teams ls`.',
+    );
   });
 
   it('ledger: what teams have left and what was given add up', async () => {

@@ -197,9 +197,9 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
 }
 
 function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {
-  const { volume_gb: volumeGb, ...limits } = given;
   const { teamLimits } = defaultOptions.spending;
-  return { ...teamLimits, ...limits, volumeGb: volumeGb === undefined ? teamLimits.volumeGb : volumeGb };
+  const { volume_gb: volumeGb = teamLimits.volumeGb, ...limits } = given;
+  return { ...teamLimits, ...limits, volumeGb };
 }
 
 /** Keys by the names of the providers. */

@@ -238,12 +238,10 @@ export const listKeys = defineView({
   reply: ['The keys.', z.object({ keys: z.array(keySchema) })],
   read: async ({ store: { read }, clock }: PeopleDeps, { user }) => {
     const owners = user === undefined ? await read.users.list() : [await users.findUser(read.users, user)];
-    const found = await Promise.all(
-      owners.map(async ({ id, email }) =>
-        (await read.keys.ofUser(id)).map((key) => toKey(key, email, clock.now())),
-      ),
-    );
-    return { keys: found.flat() };
+    const all: z.output<typeof keySchema>[] = [];
+    for (const { id, email } of owners)
+      for (const key of await read.keys.ofUser(id)) all.push(toKey(key, email, clock.now()));
+    return { keys: all };
   },
   commands: [
     {

@@ -208,8 +208,8 @@ export const setDiscount = defineAction({
       description: 'give a team a discount of 5 to 50 percent',
       args: { team: ['<team>'], percent: ['<percentage>'] },
       flags: {
-        from: ['--from <when>', 'in 30m, 2h or 7d, or at an RFC 3339 time; default now'],
-        until: ['--until <when>', 'default: until it is ended'],
+        from: ['--from <when>', 'in 30m, 2h or 7d, or at an RFC 3339 time; default now', { mayBePast: true }],
+        until: ['--until <when>', 'default: until it is ended', { mayBePast: true }],
       },
       toText: ({ id, percent, from, until }) => [
         `Discount ${id}: ${percent} % from ${from} until ${until ?? '-'}.`,

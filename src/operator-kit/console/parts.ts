@@ -110,8 +110,8 @@ function fieldCell(name: string, value: unknown, now: number): unknown {
 }
 
 /**
- * A table. On a narrow screen each row becomes a block. `empty` is shown if there are no rows; `now`: for fields that
- * are times.
+ * Shows rows as a table; on a narrow screen each row becomes a block. `empty` is the text of a table without rows. Times
+ * are shown by their age at `now`.
  */
 export function table<Row>(
   columns: readonly Column<Row>[],

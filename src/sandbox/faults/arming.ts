@@ -112,14 +112,14 @@ function noSuchFault(name: unknown): string {
   return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
 }
 
-/** The faults that have all words of the text in their name or description, or the one with the most similar name. */
+/** Up to three faults with all words of the text in their name, else in their description; or the most similar name. */
 function faultsLike(text: string): string | undefined {
-  const words = text.toLowerCase().split(/[^a-z0-9]+/);
-  const found = faultNames.filter((name) => {
-    const about = `${name} ${faultCatalog[name].does}`.toLowerCase();
-    return words.every((word) => about.includes(word));
-  });
-  return found.slice(0, 3).join(', ') || mostLike(text, faultNames);
+  const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  const withWords = (textOf: (name: FaultName) => string) =>
+    faultNames.filter((name) => words.length > 0 && words.every((word) => textOf(name).includes(word)));
+  const described = withWords((name) => `${name} ${faultCatalog[name].does}`.toLowerCase());
+  const found = new Set([...withWords((name) => name), ...described]);
+  return [...found].slice(0, 3).join(', ') || mostLike(text, faultNames);
 }
 
 export interface Occasion {

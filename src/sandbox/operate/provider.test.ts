@@ -66,6 +66,14 @@ it('logs in with a user name and a password, and with its token until that expir
   expect(await read()).toBe(401);
 });
 
+it('makes no key that has expired already', async () => {
+  const { account } = await benchOf(sandbox);
+  const expires_at = new Date(sandbox.clock.now()).toISOString();
+  await expect(d.createKey({ account, expires_at })).rejects.toThrow(
+    `expires_at ${expires_at} is in the past: give a future time.`,
+  );
+});
+
 it('sells what a changed catalog file has after a reload', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-catalog-'));
   try {

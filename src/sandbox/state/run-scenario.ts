@@ -249,7 +249,8 @@ class ScenarioRun {
     const [first] = made;
     if (first === undefined) return;
     const { provider, account } = first;
-    await this.#until(`${made.map(({ id }) => id).join(', ')} is ${goal}`, async () => {
+    const they = made.length === 1 ? `${first.id} is` : `${made.length} instances are`;
+    await this.#until(`${they} ${goal}`, async () => {
       const list = { provider, account, method: 'GET', path: '/v1/instances' };
       const { instances } = await this.#ask<{ instances: Instance[] }>(200, list);
       const statuses = new Map(instances.map(({ id, status }) => [id, status]));

@@ -60,7 +60,7 @@ export class Snapshots {
     return toSnapshot(name, moment);
   }
 
-  /** @throws {ApiError} if there is no snapshot of that name */
+  /** @throws {ApiError} if no snapshot has the name */
   async restore(name: string): Promise<Snapshot> {
     const moment = this.#taken.get(name);
     if (moment === undefined) throw noSnapshot(name);
@@ -72,7 +72,7 @@ export class Snapshots {
     return [...this.#taken].map(([name, moment]) => toSnapshot(name, moment));
   }
 
-  /** @throws {ApiError} if there is no snapshot of that name */
+  /** @throws {ApiError} if no snapshot has the name */
   remove(name: string): void {
     if (!this.#taken.delete(name)) throw noSnapshot(name);
   }

@@ -236,5 +236,8 @@ export const deploymentView = defineView({
     },
   ],
   read: async ({ store, clock }: ViewDeps, { deploymentId }) =>
-    known(await readDeployment(store.read, deploymentId, clock.now()), `deployment "${deploymentId}"`),
+    known(
+      await readDeployment(store.read, deploymentId, clock.now()),
+      `deployment "${deploymentId}": see \`berth marketplace deployments ls --status all\``,
+    ),
 });

@@ -238,5 +238,8 @@ export const teamView = defineView({
     },
   ],
   read: async ({ store, clock }: ViewDeps, { team }) =>
-    known(await readTeam(store.read, team, clock.now()), `team "${team}"`),
+    known(
+      await readTeam(store.read, team, clock.now()),
+      `team "${team}": see \`berth marketplace teams ls\``,
+    ),
 });

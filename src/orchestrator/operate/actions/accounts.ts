@@ -76,7 +76,7 @@ export const createKey = defineAction({
   run: async (deps: Deps, { account, label, expires_at: expires }) => {
     const expiresAt = expires === undefined ? null : Date.parse(expires);
     if (expiresAt !== null && expiresAt <= deps.clock.now())
-      throw new ActionRefused('The expiry must be in the future.', 'invalid_request');
+      throw new ActionRefused(`expires_at ${expires} is in the past: give a future time.`, 'invalid_request');
     const { key, record } = await accounts.createKey(deps, account, { label, expiresAt });
     return { id: record.id, api_key: key };
   },

@@ -212,7 +212,11 @@ export const planMaintenance = defineAction({
       args: subjectArgs,
       flags: {
         ...cordonFlags,
-        from: ['--from <time>', 'when it begins: 30m, 2h or 7d from now, or a time; default: now'],
+        from: [
+          '--from <time>',
+          'when it begins: 30m, 2h or 7d from now, or a time; default: now',
+          { mayBePast: true },
+        ],
       },
       toText: (planned) => [
         `${planned.id}: maintenance of ${describe(planned)} from ${planned.since} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there during it, and running instances stay.`,
