@@ -17,7 +17,7 @@ const ROUNDING_GB = 1e-6;
 
 type Kind = keyof Quotas;
 
-/** The name in the API and in berth.yaml, and the parts of the message to the user. */
+/** The name in the API, and in berth.yaml if it has a key there; and the parts of the message to the user. */
 const kinds: Readonly<Record<Kind, { name: string; what: string; remedy: string }>> = {
   instances: { name: 'instances', what: 'instances', remedy: 'destroy one' },
   volumes: { name: 'volumes', what: 'volumes', remedy: 'delete one' },
