@@ -150,6 +150,7 @@ describe('a simulator that cannot be reached proves nothing', () => {
     });
     expect(await server.driver.get('a')).toMatchObject({ answer: 'unknown' });
     expect(await server.driver.volumes?.list()).toMatchObject({ answer: 'unknown' });
+    await expect(server.driver.writer?.read('key')).rejects.toThrow();
     await expect(server.driver.destroy('a', null, anOrder)).rejects.toThrow();
   });
 

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Inventory } from '../../../orchestrator/model/inventory.ts';
 import type { Call, PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../../platform-model/steps.ts';
@@ -93,7 +94,7 @@ export function connectSimulator(
     destroy: step('destroy', 3),
     disown: step('disown', 2),
     writer: {
-      read: (key) => send('writer.read', [key]),
+      read: async (key) => z.array(z.string()).parse(await send('writer.read', [key])),
       write: async (key, text) => void (await send('writer.write', [key, text])),
     },
     volumes: {
