@@ -55,8 +55,9 @@ const RECORDERS = [
   // A policy of the operator.
   'src/orchestrator/steps/instance/ended.ts',
   'src/orchestrator/reconciliation/without-row.ts',
-  // `berth driver test`.
+  // `berth driver test`, and the simulator's other process, which reads an order from the wire.
   'src/drivers/kit/checks/bench.ts',
+  'src/drivers/simulator/remote/protocol.ts',
 ];
 
 it('an order to destroy is made only where a request for it is recorded [order-names-request]', () => {

@@ -92,14 +92,23 @@ export function fromWire<T>(answer: T): FromWire<T> {
   if (typeof answer !== 'object' || answer === null) return answer as FromWire<T>;
   if (Array.isArray(answer)) return answer.map(fromWire) as FromWire<T>;
   const converted: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(answer)) {
+  for (const name of Object.keys(answer)) {
+    const value: unknown = answer[name as keyof typeof answer];
     const isLeaf = name === 'port_forwards' || typeof value !== 'object';
-    const camel = name.includes('_')
-      ? name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-      : name;
-    converted[camel] = isLeaf ? value : fromWire(value);
+    converted[toCamel(name)] = isLeaf ? value : fromWire(value);
   }
   return converted as FromWire<T>;
+}
+
+/** The names of the protocol's fields, each converted once: a listing repeats them for each machine. */
+const camelNames = new Map<string, string>();
+
+function toCamel(name: string): string {
+  const known = camelNames.get(name);
+  if (known !== undefined) return known;
+  const camel = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  camelNames.set(name, camel);
+  return camel;
 }
 
 type Unfinished = Exclude<Result<'destroy'>, { outcome: 'done' }>;

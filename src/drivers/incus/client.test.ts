@@ -81,6 +81,11 @@ describe('the client of Incus', () => {
     });
   });
 
+  it('sends a name with the marks of a URL whole, so that it means no other resource', async () => {
+    await open([address]).send('PUT', '/1.0/volumes/vol#1?x', { query: { target: 'a b' } });
+    expect(asked).toEqual(['PUT /1.0/volumes/vol%231%3Fx']);
+  });
+
   it('sends no project when it lists all projects, because Incus would reject it', async () => {
     const { metadata } = await open([address]).get('/1.0/x', { 'all-projects': 'true' });
     expect(metadata).toMatchObject({ project: null });

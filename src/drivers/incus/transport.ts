@@ -48,9 +48,9 @@ export function httpTransport(address: string, tls: Tls | undefined, timeoutMs: 
 function over(origin: string, transport: ReturnType<typeof connectTransport>): Transport {
   return {
     async send({ path, query, ...sent }) {
-      const search = new URLSearchParams(query).toString();
-      const url = `${origin}${path}${search === '' ? '' : `?${search}`}`;
-      const { status, text, headers } = await transport.send({ ...sent, url });
+      // As the parts of a URL: a `#` or `?` in a name must not shorten the path to that of another resource.
+      const url = Object.assign(new URL(origin), { pathname: path, search: new URLSearchParams(query) });
+      const { status, text, headers } = await transport.send({ ...sent, url: url.href });
       return { status, text, etag: headers['etag'], date: headers['date'] };
     },
     close: () => transport.close(),

@@ -24,7 +24,11 @@ export interface Transport {
 
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** HTTP or HTTPS. `connect`: options of Node's connections, such as the authorities to trust. `connections`: null is no limit. */
+/**
+ * Sends requests over HTTP or HTTPS. `connect`: options of each connection, such as the authorities to trust.
+ * `timeoutMs`: how long the server may send nothing; 0 for no limit. `connections`: the most to one server; null for no
+ * limit.
+ */
 export function httpTransport(
   connect: buildConnector.BuildOptions,
   timeoutMs: number,
@@ -49,6 +53,7 @@ export function httpTransport(
     close: () => agent.destroy(),
   };
 }
+
 /** Codes of connections that were never made, so nothing was sent. */
 export const NO_CONNECTION = [
   'ECONNREFUSED',

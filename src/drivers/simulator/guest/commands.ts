@@ -77,7 +77,8 @@ const stat: Command = (call) => {
       ['%G', group],
       ['%s', sizeBytes],
     ]);
-    out(`${format.replace(/%\w/g, (letter) => String(values.get(letter) ?? letter))}\n`);
+    for (const part of format.split(/(%\w)/)) out(String(values.get(part) ?? part));
+    out('\n');
   })({ ...call, args });
 };
 

@@ -6,7 +6,7 @@ import type { Streams } from './commands.ts';
 import { GUEST_USER, type Guest } from './guest.ts';
 import { GuestShell } from './shell.ts';
 
-const MAX_INPUT_CHARS = 256 * 1024;
+const MAX_INPUT_BYTES = 256 * 1024;
 /** The longest line that a shell reads. */
 const MAX_LINE_BYTES = 4_096;
 const CTRL_C = 3;
@@ -35,7 +35,8 @@ export function serveGuestSession(session: Session, guest: Guest, gone: AbortSig
     const channel = open(accept());
     const input = readInput(channel, hasTerminal, interrupt);
     const streams = { ...streamsOf(channel, hasTerminal), stdin: () => input };
-    void new GuestShell(guest).run(command, streams, ended).then((status) => finish(channel, status));
+    const running = new GuestShell(guest).run(command, streams, ended);
+    void running.then((status) => finish(channel, status)).catch(() => channel.close());
   });
   session.once('shell', (accept) => {
     const channel = open(accept());
@@ -91,11 +92,13 @@ function readInput(
   interrupt: AbortController,
 ): Promise<string> {
   return new Promise((resolve) => {
-    let text = '';
-    const end = (): void => resolve(text);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const end = (): void => resolve(Buffer.concat(chunks).toString());
     channel.on('data', (chunk: Buffer) => {
-      text += chunk;
-      if (text.length > MAX_INPUT_CHARS) channel.close();
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > MAX_INPUT_BYTES) channel.close();
       if (hasTerminal && chunk.includes(CTRL_C)) interrupt.abort();
       if (hasTerminal && chunk.includes(CTRL_D)) end();
     });
@@ -130,6 +133,8 @@ async function talk(
     lines.write(null, { ctrl: true, name: 'u' });
     prompt();
   });
+  // Without a listener, Node's line editor suspends this whole process at Ctrl-Z.
+  lines.on('SIGTSTP', () => {});
   if (hasTerminal) streams.out(`Welcome to ${image} (simulated by Berth) on ${hostname}\n\n`);
   prompt();
   for await (const line of lines) {
@@ -152,5 +157,7 @@ async function* keysOf(channel: ServerChannel): AsyncGenerator<Buffer> {
       if (lineBytes > MAX_LINE_BYTES) return;
       yield Buffer.of(byte);
       await new Promise((resolve) => void setImmediate(resolve));
+      // A client that types without reading its echo is not read further.
+      await drained(channel);
     }
 }

@@ -157,6 +157,16 @@ describe('a guest cannot be made to grow', () => {
     expect({ status, err }).toEqual({ status: 2, err: expect.stringContaining('writes at most') });
   });
 
+  it('by the output of many commands in one line, or by a format', async () => {
+    await run(`echo ${'x'.repeat(60_000)} > f`);
+    const lines = ['cat f;'.repeat(1_000), `stat -c ${'%n'.repeat(1_000)} ${'d/'.repeat(1_000)}f`];
+    await run(`cat f > ${'d/'.repeat(1_000)}f`);
+    for (const line of lines) {
+      const { status, out } = await run(line);
+      expect({ status, isBounded: out.length <= 512 * 1024 }).toEqual({ status: 2, isBounded: true });
+    }
+  });
+
   it('by doubling a file, or by many of them', async () => {
     await run(`echo ${'x'.repeat(60_000)} > a`);
     const doubling = Array.from({ length: 30 }, () => 'cat a a > b && cat b > a').join('; ');

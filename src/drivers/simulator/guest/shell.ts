@@ -5,7 +5,7 @@ import { FileError, GUEST_USER, type Guest } from './guest.ts';
 
 const MAX_LINE_CHARS = 64 * 1024;
 const MAX_WORDS = 256;
-/** Output limit of one command. */
+/** Output limit of one line, and of each command that writes to a file. Beyond it the line ends. */
 const MAX_OUTPUT_CHARS = 512 * 1024;
 
 /** A line or command that the guest does not run. */
@@ -38,6 +38,7 @@ export class GuestShell {
 
   /** Runs a line and returns the last exit status, or 130 when `signal` aborts. Never rejects. */
   async run(line: string, streams: Streams, signal: AbortSignal): Promise<number> {
+    const bounded = { ...streams, out: bound(streams.out) };
     try {
       for (const command of parse(line)) {
         await streams.drained();
@@ -46,7 +47,7 @@ export class GuestShell {
         if (signal.aborted) this.lastStatus = 130;
         if (signal.aborted || this.hasExited) break;
         if (command.afterSuccess && this.lastStatus !== 0) continue;
-        this.lastStatus = await this.#runCommand(command, streams, signal);
+        this.lastStatus = await this.#runCommand(command, bounded, signal);
       }
     } catch (error) {
       this.lastStatus = error instanceof Refusal ? 2 : 1;
@@ -70,9 +71,9 @@ export class GuestShell {
     const { files } = this.guest;
     const user = this.#user;
     let content = output.append ? (files.find(path)?.content ?? '') : '';
-    const out = (text: string): void => {
+    const out = bound((text) => {
       content += text;
-    };
+    });
     const status = await this.#dispatch(words, { ...streams, out }, signal);
     if (path !== '/dev/null')
       files.write(path, { ...(files.find(path) ?? { mode: 0o644, user, group: user }), content });
@@ -92,16 +93,21 @@ export class GuestShell {
       err(`${isSudo ? 'sudo' : 'bash'}: ${path}: command not found\n`);
       return isSudo ? 1 : 127;
     }
-    let left = MAX_OUTPUT_CHARS;
-    const bounded = (text: string): void => {
-      left -= text.length;
-      if (left < 0) throw new Refusal(`a simulated command writes at most ${MAX_OUTPUT_CHARS} characters`);
-      out(text);
-    };
     const { guest } = this;
     const user = isSudo ? 'root' : this.#user;
-    return (await command({ name, args, user, shell: this, guest, stdin, out: bounded, err, signal })) ?? 0;
+    return (await command({ name, args, user, shell: this, guest, stdin, out, err, signal })) ?? 0;
   }
+}
+
+/** @throws {Refusal} from the returned function, once it was given too much */
+function bound(write: (text: string) => void): (text: string) => void {
+  let left = MAX_OUTPUT_CHARS;
+  return (text) => {
+    left -= text.length;
+    if (left < 0)
+      throw new Refusal(`a simulated guest writes at most ${MAX_OUTPUT_CHARS} characters at once`);
+    write(text);
+  };
 }
 
 /**

@@ -168,6 +168,21 @@ describe('a client that connects and sends nothing', () => {
     await closed;
   });
 
+  it('is cut off at that time too if it sends a little at times', async () => {
+    const socket = connect(endpoint.sshPort, endpoint.publicIp);
+    await once(socket.resume(), 'data');
+    // A packet that takes hours to arrive.
+    socket.write('SSH-2.0-slow\r\n');
+    socket.write(Buffer.from([0, 0, 0x7f, 0xfc]));
+    const trickle = setInterval(() => socket.write('x'), 5_000);
+    const begun = performance.now();
+    await once(socket, 'close');
+    clearInterval(trickle);
+    const tookMs = performance.now() - begun;
+    expect(tookMs).toBeGreaterThan(25_000);
+    expect(tookMs).toBeLessThan(40_000);
+  });
+
   it('does not delay the close of the platform', async () => {
     const socket = connect(endpoint.sshPort, endpoint.publicIp);
     await once(socket.resume(), 'data');

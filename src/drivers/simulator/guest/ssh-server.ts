@@ -1,9 +1,10 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import ssh2, { type AuthContext, type Connection } from 'ssh2';
+import { clearTimeout, setTimeout } from '../../../ports/timers.ts';
 import { GUEST_ADDRESS, GUEST_USER, type Guest } from './guest.ts';
 import { serveGuestSession } from './session.ts';
 
-/** Time for a silent client before it is disconnected, as with sshd's LoginGraceTime. */
+/** Time for a client to log in before it is disconnected, as with sshd's LoginGraceTime. */
 const LOGIN_GRACE_MS = 30_000;
 const MAX_CONNECTIONS = 64;
 const MAX_SESSIONS_PER_CONNECTION = 10;
@@ -34,11 +35,14 @@ export async function openSshServer(options: SshServerOptions, guest: Guest): Pr
       return;
     }
     sockets.add(socket);
-    socket.setTimeout(LOGIN_GRACE_MS, () => socket.destroy());
-    socket.once('close', () => sockets.delete(socket));
+    const grace = setTimeout(() => socket.destroy(), LOGIN_GRACE_MS);
+    socket.once('close', () => {
+      sockets.delete(socket);
+      clearTimeout(grace);
+    });
     // One ssh2 server per socket, none of which listens: this links each connection to its socket.
     const ssh = new ssh2.Server({ hostKeys: [hostKey], ident: 'Berth_Simulator' }, (connection) => {
-      connection.once('ready', () => socket.setTimeout(0));
+      connection.once('ready', () => clearTimeout(grace));
       serve(connection, authorizedKeys, guest);
     });
     ssh.injectSocket(socket);

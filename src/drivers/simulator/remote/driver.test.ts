@@ -138,6 +138,10 @@ describe('a simulator that cannot be reached proves nothing', () => {
       'an answer to another question',
       (socket) => socket.once('data', () => socket.end(reply('{"answer":"absent"}'))),
     ],
+    [
+      'the answer to another call',
+      (socket) => socket.once('data', () => socket.end(reply('{"answer":"counted"}'))),
+    ],
     ['a 500', (socket) => socket.once('data', () => socket.end(reply('{}').replace('200 OK', '500 No')))],
   ])('leaves the outcome open after %s', async (_name, answer) => {
     await using server = await against((socket) => {
@@ -146,6 +150,7 @@ describe('a simulator that cannot be reached proves nothing', () => {
     });
     expect(await server.driver.get('a')).toMatchObject({ answer: 'unknown' });
     expect(await server.driver.volumes?.list()).toMatchObject({ answer: 'unknown' });
+    await expect(server.driver.writer?.read('key')).rejects.toThrow();
     await expect(server.driver.destroy('a', null, anOrder)).rejects.toThrow();
   });
 
@@ -251,6 +256,41 @@ it('ignores requests that a web page could send', async () => {
   const response = await fetch(`${pair.address}/driver/create`, { method: 'POST', headers, body });
   expect(response.status).toBe(415);
   expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });
+});
+
+it.each([
+  ['without an order', []],
+  ['with an order that names no request', [{ at: 1 }]],
+  ['with an order of an unknown reason', [{ reason: 'absent', by: 'me', at: 1 }]],
+])('destroys nothing when the call comes %s', async (_name, order) => {
+  await using pair = await startRemotePair(instantly, { token: undefined });
+  const { volumes } = pair.driver as Required<PlatformDriver>;
+  doneValue(await pair.driver.create(machineSpec(), null));
+  const volume = { ref: 'vol', datacenter: 'fra', sizeGb: 10, type: 'fast', note: '' };
+  doneValue(await volumes.create(volume, null));
+  const headers = { 'Content-Type': 'application/json', Connection: 'close' };
+  for (const [call, ref] of [
+    ['destroy', 'berth-1'],
+    ['volumes.destroy', 'vol'],
+  ]) {
+    const body = JSON.stringify({
+      deadline: pair.clock.now(),
+      fence: 1e15,
+      arguments: [ref, null, ...order],
+    });
+    const { status } = await fetch(`${pair.address}/driver/${call}`, { method: 'POST', headers, body });
+    expect(status).toBe(500);
+  }
+  expect(await pair.driver.get('berth-1')).toMatchObject({ answer: 'observed' });
+  expect(await volumes.get('vol')).toMatchObject({ answer: 'observed' });
+});
+
+it('counts free units without hosts to avoid, and accepts an address with a slash at its end', async () => {
+  await using pair = await startRemotePair(instantly, { token: undefined });
+  const options = { address: `${pair.address}/`, attachVolume: 'hot', token: undefined } as const;
+  const driver = connectSimulator(options, pair.clock);
+  expect(await driver.inventory?.()).toMatchObject({ answer: 'counted', free: [{ units: 2 }] });
+  await driver.close();
 });
 
 it('records the history of each unit', async () => {

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import type { Inventory } from '../../../orchestrator/model/inventory.ts';
 import type { Call, PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -22,7 +24,6 @@ class Unauthorized extends Error {
 }
 
 const UNSENT: ReadonlySet<string> = new Set(NO_CONNECTION);
-const ANSWERS = ['observed', 'gone', 'listed', 'counted', 'unknown'];
 const OUTCOMES = ['done', 'pending', 'failed'];
 
 /**
@@ -54,7 +55,7 @@ export function connectSimulator(
       throw new NotReached('the call was cancelled before it was sent');
     const request: RemoteRequest = { deadline, fence: call?.fence ?? sentAt, arguments: [...given] };
     const signal = call === undefined ? closed.signal : AbortSignal.any([closed.signal, call.signal]);
-    const sent = { method: 'POST', url: `${address}/driver/${name}`, headers, signal } as const;
+    const sent = { method: 'POST', url: new URL(`/driver/${name}`, address).href, headers, signal } as const;
     const { status, text } = await transport
       .send({ ...sent, body: JSON.stringify(request) })
       .catch((error: Error) => {
@@ -68,9 +69,10 @@ export function connectSimulator(
   }
 
   const read =
-    <T extends { answer: string }>(name: CallName) =>
+    <T extends { answer: string }>(name: CallName, ...answers: T['answer'][]) =>
     (...given: readonly unknown[]): Promise<T | { answer: 'unknown'; reason: string }> =>
-      orUnknown(async () => known(await send<T>(name, given), 'answer', ANSWERS));
+      orUnknown(async () => known(await send<T>(name, given), 'answer', [...answers, 'unknown']));
+  const countFree = read<Inventory>('inventory', 'counted');
   /** A step whose `count` arguments are followed by the limits of the call. */
   const step =
     <T>(name: CallName, count: number) =>
@@ -82,9 +84,9 @@ export function connectSimulator(
 
   return {
     manifest: manifestOf({ attachVolume }, ORDER_VALID_MS),
-    get: read('get'),
-    list: read('list'),
-    inventory: read('inventory'),
+    get: read('get', 'observed', 'gone'),
+    list: read('list', 'listed'),
+    inventory: (avoidHosts = []) => countFree(avoidHosts),
     create: step('create', 2),
     stop: step('stop', 2),
     start: step('start', 2),
@@ -92,13 +94,13 @@ export function connectSimulator(
     destroy: step('destroy', 3),
     disown: step('disown', 2),
     writer: {
-      read: (key) => send('writer.read', [key]),
+      read: async (key) => z.array(z.string()).parse(await send('writer.read', [key])),
       write: async (key, text) => void (await send('writer.write', [key, text])),
     },
     volumes: {
-      get: read('volumes.get'),
-      list: read('volumes.list'),
-      usage: read('volumes.usage'),
+      get: read('volumes.get', 'observed', 'gone'),
+      list: read('volumes.list', 'listed'),
+      usage: read('volumes.usage', 'listed'),
       create: step('volumes.create', 2),
       attach: step('volumes.attach', 3),
       detach: step('volumes.detach', 3),

@@ -37,7 +37,7 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
       return context.json({ error: 'expected JSON' }, 415);
     return next();
   });
-  for (const name of calls)
+  for (const name of Object.keys(calls) as CallName[])
     app.post(`/driver/${name}`, async (context) => {
       const { arguments: given, ...limits } = requestSchema.parse(await context.req.json());
       const fault = faults.draw(name);
@@ -68,11 +68,12 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
 
 /** Runs one call. A call that hangs waits until the faults are set again or the caller gives up. */
 function answer(driver: PlatformDriver, name: CallName, given: readonly unknown[], limits: Call): unknown {
+  const args: readonly unknown[] = calls[name].parse(given);
   const [method = '', part] = name.split('.').reverse();
   const target = part === undefined ? driver : driver[part as 'volumes' | 'writer'];
   const call = (target as Record<string, (...args: unknown[]) => unknown> | undefined)?.[method];
   if (call === undefined) throw new TypeError(`the simulator has no ${name}`);
-  return call.call(target, ...given, limits);
+  return call.call(target, ...args, limits);
 }
 
 function toKitFault(fault: RemoteFault | undefined): Fault {
