@@ -67,6 +67,10 @@ function openSession(channel: Channel, kind: 'shell' | 'exec', command = ''): vo
   );
 }
 
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => void setImmediate(resolve));
+}
+
 it('ignores Ctrl-Z, which must not suspend the process of the simulator', async () => {
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
   try {
@@ -86,9 +90,30 @@ it('reads no further keys of a client that does not read their echo', async () =
   const channel = new Channel(false);
   openSession(channel, 'shell');
   channel.push('\r'.repeat(20_000));
-  for (let turn = 0; turn < 45_000; turn++) await new Promise((resolve) => void setImmediate(resolve));
+  await turns(45_000);
   expect(channel.writableLength).toBeLessThan(2 * channel.writableHighWaterMark);
   channel.destroy();
+});
+
+it.each([
+  ['at its prompt', 'echo here\r', 'here'],
+  ['in the middle of a line', 'echo he', 'echo he'],
+  ['after its shell has ended', 'exit\r', 'logout'],
+  ['after Ctrl-D', '\u0004', 'logout'],
+])('outlives a client that disconnects %s', async (_when, input, output) => {
+  const uncaught = vi.fn();
+  process.on('uncaughtException', uncaught);
+  try {
+    const channel = new Channel();
+    openSession(channel, 'shell');
+    channel.push(input);
+    await expect.poll(() => channel.output).toContain(output);
+    channel.destroy();
+    await turns(20);
+    expect(uncaught).not.toHaveBeenCalled();
+  } finally {
+    process.off('uncaughtException', uncaught);
+  }
 });
 
 it('reads the input of a command as UTF-8, however it arrives', async () => {

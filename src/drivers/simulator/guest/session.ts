@@ -133,6 +133,8 @@ async function talk(
     lines.write(null, { ctrl: true, name: 'u' });
     prompt();
   });
+  // A client that is gone is an error of the input, which the editor repeats, also once its loop has ended.
+  lines.on('error', () => {});
   // Without a listener, Node's line editor suspends this whole process at Ctrl-Z.
   lines.on('SIGTSTP', () => {});
   if (hasTerminal) streams.out(`Welcome to ${image} (simulated by Berth) on ${hostname}\n\n`);
