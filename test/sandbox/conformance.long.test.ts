@@ -19,9 +19,9 @@ it.for([...'abcdefg'])(
 describe('armed in a provider, a contract fault turns just the checks red that the catalog names [fault-reddens]', () => {
   const reddensOf = (name: FaultName) =>
     (faultCatalog[name] as Fault & { reddens?: readonly string[] }).reddens;
-  /** Where a fault is armed that breaks more than one rule everywhere. */
+  /** Where a fault is armed that breaks more than one rule everywhere: here the first delete, of an unknown instance. */
   const where: Partial<Record<FaultName, object>> = {
-    'error-without-envelope': { route: 'PATCH /instances/{id}/start', status: 404 },
+    'error-without-envelope': { route: 'DELETE /instances/{id}', status: 404, times: 1 },
   };
   /** What is sold out nowhere cannot be listed wrongly, nor be missing where it was listed before. */
   const soldOutWith: Partial<Record<FaultName, object>> = {
