@@ -3,13 +3,11 @@ import { type ServingSandbox, serveSandbox } from '../compose/sandbox/serve.ts';
 import { printLine } from '../runtime/print.ts';
 import { withOutput } from './print-records.ts';
 import { type SandboxFlags, toOptions } from './sandbox-options.ts';
-import { verdictCommand } from './sandbox-verdict-command.ts';
 import { printTry, serveUntilSignal, toAddress } from './serving.ts';
 
 /** `berth sandbox`: providers and a marketplace to test clients against, in memory. */
 export function sandboxCommand(): Command {
   return withOutput(new Command('sandbox'))
-    .enablePositionalOptions()
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--port <number>', '0 takes any free one', '8099')
     .option('--hosts <names>', 'host names that clients use, besides addresses and localhost: a,b')
@@ -53,7 +51,6 @@ export function sandboxCommand(): Command {
       '--stop-with-stdin',
       'stop when standard input ends, and so with the program that started the sandbox',
     )
-    .addCommand(verdictCommand())
     .action(async (flags: SandboxFlags) => {
       const { scenario, tls } = flags;
       const address = { ...toAddress(flags), ...(tls !== undefined && { caFile: tls }) };

@@ -54,14 +54,7 @@ export type { SandboxProvider } from '../../sandbox/provider.ts';
 export type { ListenOptions, Sandbox, SandboxListener } from '../../sandbox/sandbox.ts';
 export type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 export type { TransitionSetting } from '../../sandbox/transitions/transitions.ts';
-export { toVerdictJunit } from '../../sandbox/verdict/junit.ts';
-export type {
-  AcceptedFailure,
-  Baseline,
-  RuleResult,
-  Verdict,
-  VerdictOptions,
-} from '../../sandbox/verdict/verdict.ts';
+export type { RuleResult, Verdict, VerdictOptions } from '../../sandbox/verdict/verdict.ts';
 
 const silent: Log = {
   debug: () => undefined,
@@ -199,6 +192,10 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
   const faults = new Faults({
     ...{ clock, seed, providers, servers, held, mustStrike },
     seeded: createSeededRandom,
+    struck(fault) {
+      changed();
+      journal.noteFault(fault);
+    },
   });
   const headers = new KeptHeaders(options.journal_headers, (key) => accounts.nameOf(key));
   const journal = new Journal(() => clock.now(), { headers });
@@ -210,11 +207,6 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
     providers,
     market: () => market,
     faults,
-    transitions,
-  });
-  faults.onStrike(({ fault }) => {
-    changed();
-    journal.noteFault(fault);
   });
   return {
     served,

@@ -39,7 +39,7 @@ type Armed = z.infer<typeof armedSchema>;
 type ShownTransitions = z.infer<typeof transitionsSchema>;
 
 /** A request that the control API refused. */
-export class ControlError extends Error {
+class ControlError extends Error {
   override readonly name = 'ControlError';
   readonly status: number;
 
@@ -167,7 +167,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       },
     },
     /** Judges the client by its requests so far. */
-    verdict: (options: VerdictOptions = {}) => post<Verdict>('/verdict', options),
+    verdict: (options: VerdictOptions = {}) => send<Verdict>('GET', `/verdict${toQuery(options)}`),
   };
 }
 
