@@ -19,7 +19,6 @@ export function sandboxCommand(): Command {
     .option('--control-key <key>', 'key of the control API; default: drawn at random')
     .option('--providers <letters>', 'which of the providers a to g, such as a,b,g; default a')
     .option('--catalog <file>', 'a catalog of your own, sold by the provider `custom`')
-    .option('--profile <file>', 'what `custom` can do: a profile, or the letter of one; default everything')
     .option('--seed <text>', 'the same seed gives the same keys, ids, times and faults; default 1')
     .addOption(
       new Option(
@@ -31,7 +30,6 @@ export function sandboxCommand(): Command {
     .option('--timing <ranges>', 'durations of transitions, such as boot=5s,stop=1s-3s,volumes.attach=1m')
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
     .option('--credit-usd <amount>', 'credit of each team of the marketplace; default 10000')
-    .option('--team-limits <limits>', 'of the marketplace, such as deployments=5,volumes=none,volume_gb=500')
     .addOption(
       new Option('--rate-limits <on|off>', '`off`: no request is answered 429; default on').choices([
         'on',
@@ -45,7 +43,6 @@ export function sandboxCommand(): Command {
         '`catalog`: all accounts share the units of the catalog; default unlimited',
       ).choices(['unlimited', 'catalog']),
     )
-    .option('--journal-headers <names>', 'further headers that the journal keeps, such as x-trace-id,baggage')
     .option('--scenario <file>', 'load a scenario file and run its steps')
     .option(
       '--stop-with-stdin',

@@ -136,7 +136,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts) {
 
 /** Opens a saved marketplace, or a new one. */
 function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
-  const { settings, clock, seed, log } = parts;
+  const { clock, seed, log } = parts;
   const time = revocable(clock);
   const random = createRestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
@@ -149,10 +149,6 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
       options: {
         ...defaultOptions,
         maxLosses: { ...defaultOptions.maxLosses, least: UNLIMITED },
-        spending: {
-          ...defaultOptions.spending,
-          teamLimits: teamLimitsOf(settings),
-        },
       },
       rateLimits: parts.hasRateLimits
         ? defaultRateLimits
@@ -194,12 +190,6 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
     if (seen.length > 0) await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
   };
   return { wake, started: () => running, deps, operate, opened, time, polls, confirm };
-}
-
-function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {
-  const { teamLimits } = defaultOptions.spending;
-  const { volume_gb: volumeGb = teamLimits.volumeGb, ...limits } = given;
-  return { ...teamLimits, ...limits, volumeGb };
 }
 
 /** Keys by the names of the providers. */

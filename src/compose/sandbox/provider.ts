@@ -9,6 +9,7 @@ import { digestSecret } from '../../keys/api-key.ts';
 import { type ProviderProfile, providerProfileSchema } from '../../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
+import { type Catalog, toCatalog } from '../../orchestrator/catalog/catalog.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
@@ -21,7 +22,7 @@ import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import type { Faults } from '../../sandbox/faults/faults.ts';
 import { wholeAnswer } from '../../sandbox/journal/whole-answer.ts';
 import { manifestOf, modelProbe, rulesOf, type SandboxMachine } from '../../sandbox/machines.ts';
-import { type Timing, toProviderName } from '../../sandbox/options.ts';
+import type { Timing } from '../../sandbox/options.ts';
 import type { SandboxProvider, Server } from '../../sandbox/provider.ts';
 import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
@@ -29,7 +30,6 @@ import type { Transitions } from '../../sandbox/transitions/transitions.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
 import type { createGuests as CreateGuests } from './guests.ts';
-import { openCatalog } from './live-catalog.ts';
 import { createRestartRandom } from './restart-random.ts';
 import { createWakeUps } from './wake-ups.ts';
 
@@ -38,7 +38,6 @@ export interface ProviderParts {
   name: string;
   catalogFile: string | undefined;
   capacity: 'unlimited' | 'catalog';
-  profile: string | undefined;
   config: Config;
   clock: SandboxClock;
   seed: string;
@@ -68,11 +67,11 @@ export type StartedProvider = Awaited<ReturnType<typeof startProvider>>;
 /** Starts a provider. Its orchestrator starts with the first request: until then it has no work. @throws {Fatal} */
 export async function startProvider(parts: ProviderParts) {
   const { name, clock, origin } = parts;
-  const { profile, ...source } = loadProvider(name, parts);
-  const sold = openCatalog({ ...source, capacity: parts.capacity });
+  const { profile, catalog: file } = loadProvider(name, parts.catalogFile);
+  const catalog = parts.capacity === 'catalog' ? toCatalog(file) : withoutLimits(toCatalog(file));
   // The code of SSH servers is loaded only if they are used.
   const guests = parts.ssh ? (await import('./guests.ts')).createGuests : undefined;
-  const open = opener(parts, sold, profile, guests);
+  const open = opener(parts, catalog, profile, guests);
   let current = open();
   /** Adds an account and returns its key. */
   const addAccount = async (account: string): Promise<string> => {
@@ -158,7 +157,7 @@ function opener(
     log,
     ...parts
   }: Omit<ProviderParts, 'ssh'>,
-  { catalog, reload }: ReturnType<typeof openCatalog>,
+  catalog: Catalog,
   profile: ProviderProfile,
   createGuests: typeof CreateGuests | undefined,
 ) {
@@ -221,7 +220,6 @@ function opener(
         environmentKey: undefined,
         log,
         failpoint: () => undefined,
-        reload,
       });
     let running: Promise<Orchestrator> | undefined;
     let operating: Promise<Server> | undefined;
@@ -289,28 +287,16 @@ const customProfile = providerProfileSchema.parse({
 });
 
 interface LoadedProvider {
-  /** The file of its catalog, and what it holds. */
-  file: string;
-  content: CatalogFile;
+  catalog: CatalogFile;
   profile: ProviderProfile;
 }
 
 const bundled = new Map<string, LoadedProvider>();
 
 /** Loads a provider's catalog and profile. Bundled ones are loaded once in a process. @throws {Fatal | ConfigError} */
-function loadProvider(
-  name: string,
-  { catalogFile, profile }: Pick<ProviderParts, 'catalogFile' | 'profile'>,
-): LoadedProvider {
+function loadProvider(name: string, catalogFile: string | undefined): LoadedProvider {
   if (name === CUSTOM && catalogFile !== undefined)
-    return {
-      file: catalogFile,
-      content: loadCatalogFile(catalogFile),
-      profile:
-        profile === undefined
-          ? customProfile
-          : { ...loadProfile(bundledProfileFile(toProviderName(profile)) ?? profile), id: CUSTOM },
-    };
+    return { catalog: loadCatalogFile(catalogFile), profile: customProfile };
   const loaded = bundled.get(name) ?? loadBundled(name);
   bundled.set(name, loaded);
   return loaded;
@@ -320,5 +306,24 @@ function loadBundled(name: string): LoadedProvider {
   const file = bundledProfileFile(name);
   if (file === undefined) throw new Fatal(`There is no provider ${name}: those of the sandbox are a to g.`);
   const catalog = join(packageRoot(), 'fixtures', 'catalogs', `${name}.yaml`);
-  return { file: catalog, content: loadCatalogFile(catalog), profile: loadProfile(file) };
+  return { catalog: loadCatalogFile(catalog), profile: loadProfile(file) };
+}
+
+/** Units of an offer that no test uses up. */
+const UNLIMITED_UNITS = 1_000_000_000;
+
+/** The catalog with unlimited capacity. What is sold out in the catalog stays sold out. */
+function withoutLimits({ regions, offers }: Catalog): Catalog {
+  const each = <T>(all: ReadonlyMap<string, T>, change: (one: T) => T) =>
+    new Map([...all].map(([id, one]) => [id, change(one)]));
+  return {
+    regions: each(regions, (region) => ({ ...region, storageGb: undefined })),
+    offers: each(offers, (offer) => ({
+      ...offer,
+      placements: offer.placements.map(({ region, units }) => ({
+        region,
+        units: units === 0 ? 0 : UNLIMITED_UNITS,
+      })),
+    })),
+  };
 }

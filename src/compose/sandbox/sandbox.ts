@@ -197,7 +197,7 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
       journal.noteFault(fault);
     },
   });
-  const headers = new KeptHeaders(options.journal_headers, (key) => accounts.nameOf(key));
+  const headers = new KeptHeaders((key) => accounts.nameOf(key));
   const journal = new Journal(() => clock.now(), { headers });
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
   const accountOf = accounts.accountOf.bind(accounts);
@@ -240,7 +240,6 @@ async function startServers(parts: Parts, options: SandboxOptions): Promise<void
   const common = {
     ...parts,
     catalogFile: options.catalog,
-    profile: options.profile,
     capacity,
     config: configOf(hasRateLimits),
     timing: toTiming(options.timing),

@@ -54,7 +54,7 @@ function changedKeys(before: Config, after: Config): string[] {
 }
 
 /** Compares two catalogs by the ids of offers and the tokens of regions. */
-export function differences(
+function differences(
   before: Catalog,
   after: Catalog,
 ): Pick<Reloaded, 'added' | 'removed' | 'changed'> {
