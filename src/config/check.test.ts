@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createCertificates } from '../compose/sandbox/certificates.ts';
 import { checkConfig, configNotes } from './check.ts';
 import { toLine } from './findings.ts';
 
@@ -121,34 +120,11 @@ describe('check-config', () => {
       'orphans: kill\n',
       'berth.yaml:1:10 orphans: expected one of "log", "stop", "reap"',
     ],
-    [
-      'a TLS file that is not there',
-      'server:\n  tls:\n    cert: none.pem\n    key: /dev/null\n',
-      'berth.yaml:3:11 server.tls.cert: expected a file that can be read',
-    ],
-    [
-      'TLS files that are none',
-      'server:\n  tls:\n    cert: /dev/null\n    key: /dev/null\n',
-      expect.stringMatching(/^berth.yaml:2:3 server.tls: the certificate and its key do not match, or/),
-    ],
     ['a catalog that is not there', 'catalog: none.yaml\n', 'none.yaml: there is no such file'],
     ['a catalog that is no path', 'catalog: [a]\n', 'berth.yaml:1:10 catalog: expected a string, got a list'],
     ['no YAML', 'a: [\n', 'berth.yaml:1:4: this [ is never closed, or its ] is indented too little'],
   ])('finds %s, at its line', (_what, config, line) => {
     expect(check(config)).toEqual([line]);
-  });
-
-  it('reports a certificate whose key does not match, as serve does', () => {
-    const [one, other] = [createCertificates([], 0).valid, createCertificates([], 0).valid];
-    writeFileSync(join(folder, 'cert.pem'), one.cert);
-    const config = 'server: { tls: { cert: cert.pem, key: key.pem } }\n';
-    for (const [key, findings] of [
-      [one.key, []],
-      [other.key, [expect.stringContaining('do not match')]],
-    ] as const) {
-      writeFileSync(join(folder, 'key.pem'), key);
-      expect(check(config)).toEqual(findings);
-    }
   });
 
   it('continues after the first finding, and checks the catalog', () => {

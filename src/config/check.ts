@@ -14,7 +14,6 @@ import { isMarketplaceFile, marketplaceFindings } from './marketplace/load.ts';
 import { type SellingPlatforms, sellingPlatforms } from './platforms.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
 import type { Environment } from './settings.ts';
-import { tlsFindings } from './tls-findings.ts';
 import { variableFindings } from './variable-findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
@@ -35,7 +34,7 @@ export function checkConfig(
     const config = parsed.success ? [] : toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
     // An invalid configuration does not say which platforms there are.
     const platforms = parsed.success ? sellingPlatforms(parsed.data as ConfigFile, among) : undefined;
-    return [...config, ...tlsFindings(yaml), ...collectFindings(() => pointedAtFindings(yaml, platforms))];
+    return [...config, ...collectFindings(() => pointedAtFindings(yaml, platforms))];
   });
 }
 

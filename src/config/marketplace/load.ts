@@ -2,7 +2,6 @@ import { dirname, resolve } from 'node:path';
 import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from '../findings.ts';
 import { createPathResolver, parseConfig, resolveServerPaths } from '../parse-config.ts';
 import { type ConfigFlags, type Environment, readOverrides } from '../settings.ts';
-import { tlsFindings } from '../tls-findings.ts';
 import { readYamlFile } from '../yaml-file.ts';
 import { loadProfile } from './load-profile.ts';
 import { type MarketplaceConfig, marketplaceConfigSchema } from './schema.ts';
@@ -45,13 +44,10 @@ export function marketplaceFindings(yaml: YamlFile): Finding[] {
   const parsed = marketplaceConfigSchema.safeParse(yaml.value);
   if (!parsed.success) return toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
   const profiles = parsed.data.providers.flatMap(({ profile }) => profile ?? []);
-  return [
-    ...tlsFindings(yaml),
-    ...profiles.flatMap((profile) =>
-      collectFindings(() => {
-        loadProfile(resolve(dirname(yaml.file), profile));
-        return [];
-      }),
-    ),
-  ];
+  return profiles.flatMap((profile) =>
+    collectFindings(() => {
+      loadProfile(resolve(dirname(yaml.file), profile));
+      return [];
+    }),
+  );
 }
