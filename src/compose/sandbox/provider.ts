@@ -267,20 +267,15 @@ export const CUSTOM = 'custom';
 const customProfile = providerProfileSchema.parse({
   id: CUSTOM,
   name: 'Custom',
-  instances: {
-    stop: { supported: true },
-    restart: { supported: true },
-    deploy_timeouts: [{ minutes: 20 }],
-  },
+  machines: [{ deploy_timeout_minutes: 20 }],
   volumes: {
-    size_gb: { min: 1, max: 100_000 },
+    min_size_gb: 1,
+    max_size_gb: 100_000,
     price_per_gb_hour: 0.0001,
     name_max_length: 60,
     max_per_instance: null,
     shareable: true,
     attach_at_create: true,
-    attach: { supported: true },
-    detach: { allowed: 'always' },
     grow: true,
     rename: true,
   },

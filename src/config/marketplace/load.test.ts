@@ -117,7 +117,7 @@ describe('the configuration of a marketplace', () => {
       findings(
         'providers:\n- { id: own, base_url: "https://gpu.example/v1", api_key_env: K, profile: own.yaml }\n',
       ),
-    ).toEqual([expect.stringMatching(/^own\.yaml:1:1 instances is required: an object/)]);
+    ).toEqual(['own.yaml:1:1 machines is required: a list']);
   });
 
   it('has a profile for each provider that M: names', () => {
