@@ -17,7 +17,7 @@ import { answerBench } from '../support/measured-process.ts';
 // orchestrator is measured. The platform has the machines of the stored instances.
 const [database = '', configFile = ''] = process.argv.slice(2);
 const { config } = loadConfig({ file: configFile, flags: { port: '0', database }, env: {} });
-const log = createLog(config.log.level);
+const log = createLog(config.log_level);
 const store = await openStore(database, () => undefined, { log });
 const platform = new PlainPlatform(systemClock);
 await addMachines(platform, store);

@@ -50,8 +50,8 @@ describe('check-config', () => {
     ],
     [
       'the password of the mail server',
-      'providers: []\nmail:\n  smtp: { host: m, from: a@b.example, user: u, password_env: KEY_A }\n',
-      '3:62 mail.smtp.password_env: the environment variable KEY_A is not set here; `berth marketplace` does not start without it',
+      'providers: []\nmail: { host: m, from: a@b.example, user: u, password_env: KEY_A }\n',
+      '2:60 mail.password_env: the environment variable KEY_A is not set here; `berth marketplace` does not start without it',
     ],
     [
       'what a driver is given',
@@ -94,7 +94,7 @@ describe('check-config', () => {
       'server:\n  tls:\n    cert: /dev/null\n',
       'berth.yaml:2:3 server.tls.key is required: a string',
     ],
-    ['an empty section', 'limits:\nlog: {}\n', 'berth.yaml:1:8 limits: expected an object, got null'],
+    ['an empty section', 'quotas:\nlog_level: info\n', 'berth.yaml:1:8 quotas: expected an object, got null'],
     [
       'an address without a protocol',
       'platform:\n  address: https\n',
@@ -112,8 +112,8 @@ describe('check-config', () => {
     ],
     [
       'a rate below the least of the contract',
-      'rate_limits:\n  requests_per_account: { per_second: 0.05 }\n',
-      'berth.yaml:2:39 rate_limits.requests_per_account.per_second: expected at least 1',
+      'rate_limits:\n  requests_per_second: 0.05\n',
+      'berth.yaml:2:24 rate_limits.requests_per_second: expected at least 1',
     ],
     [
       'an unknown policy',
@@ -131,9 +131,9 @@ describe('check-config', () => {
     const catalog = ['regions:', '  eu-a: { name: A, datacenter: dc-a, colour: red }', 'offers: []', ''].join(
       '\n',
     );
-    expect(check('catalog: catalog.yaml\nlog:\n  level: loud\n  colour: red\n', catalog)).toEqual([
-      expect.stringMatching(/^berth.yaml:3:10 log.level: /),
-      expect.stringMatching(/^berth.yaml:4:3 log.colour: unknown key/),
+    expect(check('catalog: catalog.yaml\nlog_level: loud\ncolour: red\n', catalog)).toEqual([
+      expect.stringMatching(/^berth.yaml:2:12 log_level: /),
+      expect.stringMatching(/^berth.yaml:3:1 colour: unknown key/),
       expect.stringMatching(/^catalog.yaml:2:38 regions.eu-a.colour: unknown key/),
       'catalog.yaml:3:9 offers: expected at least one offer',
     ]);

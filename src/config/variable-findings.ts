@@ -18,14 +18,14 @@ const secretKeys = ['api_key_env', 'password_env'] as const;
 type Secrets = Partial<Record<(typeof secretKeys)[number], string>>;
 
 function ofMarketplace({ value }: YamlFile, env: Environment): PlainIssue[] {
-  const { providers = [], mail } = value as { providers?: Secrets[]; mail?: { smtp: Secrets } };
+  const { providers = [], mail } = value as { providers?: Secrets[]; mail?: Secrets };
   const places: [IssuePath, Secrets][] = providers.map((entry, index) => [['providers', index], entry]);
-  if (mail !== undefined) places.push([['mail', 'smtp'], mail.smtp]);
+  if (mail !== undefined) places.push([['mail'], mail]);
   return places.flatMap(([path, entry]) =>
     secretKeys.flatMap((key) => {
       const name = entry[key];
       // An empty secret is refused like a missing one.
-      const isMissing = name !== undefined && (env[name] ?? '').trim() === '';
+      const isMissing = name !== undefined && (env[name] || (env[`${name}_FILE`] ?? '')).trim() === '';
       return isMissing ? [toIssue([...path, key], name, 'berth marketplace')] : [];
     }),
   );

@@ -1,7 +1,7 @@
 import { createClient } from '../../client/create-client.ts';
 import type { RandomState } from '../../drivers/kit/seeded-random.ts';
 import { grant } from '../../marketplace/ledger/credit.ts';
-import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
+import { defaultOptions, defaultRateLimits, noRateLimits } from '../../marketplace/model/options.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
 import { noMarkups } from '../../marketplace/providers/markup.ts';
 import { resolveTeam } from '../../marketplace/teams/access.ts';
@@ -150,15 +150,7 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
         ...defaultOptions,
         maxLosses: { ...defaultOptions.maxLosses, least: UNLIMITED },
       },
-      rateLimits: parts.hasRateLimits
-        ? defaultRateLimits
-        : {
-            ...defaultRateLimits,
-            catalogReads: UNLIMITED,
-            accountRequests: UNLIMITED,
-            creates: UNLIMITED,
-            otherRequests: UNLIMITED,
-          },
+      rateLimits: parts.hasRateLimits ? defaultRateLimits : noRateLimits,
       providers: clientsOf(parts, keys, time.clock),
       gpuTypes: loadGpuTypes(),
       mailer: {

@@ -270,7 +270,7 @@ function configOf(rateLimits: boolean): Config {
     ...config,
     // The router reports each client's address.
     server: { ...config.server, trusted_proxies: 1 },
-    rate_limits: { ...config.rate_limits, enabled: rateLimits },
+    rate_limits: rateLimits && config.rate_limits,
   };
 }
 

@@ -21,16 +21,11 @@ export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptio
   const yaml = path === undefined ? undefined : readYamlFile(path);
   const { config, sources } = parseConfig(marketplaceConfigSchema, yaml, readOverrides(flags, env, PREFIX));
   const inFile = createPathResolver(yaml?.file, new Map([['file', 'file']]));
-  const absolute = <T extends object, K extends keyof T & string>(entry: T, ...keys: K[]): T => ({
-    ...entry,
-    ...Object.fromEntries(
-      keys.flatMap((key) => (typeof entry[key] === 'string' ? [[key, inFile('file', entry[key])]] : [])),
-    ),
-  });
   return {
     ...resolveServerPaths(config, createPathResolver(yaml?.file, sources)),
-    providers: config.providers.map((entry) => absolute(entry, 'api_key_file', 'password_file', 'profile')),
-    ...(config.mail && { mail: { smtp: absolute(config.mail.smtp, 'password_file') } }),
+    providers: config.providers.map((entry) =>
+      entry.profile === undefined ? entry : { ...entry, profile: inFile('file', entry.profile) },
+    ),
   };
 }
 

@@ -55,7 +55,7 @@ database: ${database}
 providers:
   - { id: ${OFFER.provider}, base_url: '${providerUrl}', api_key_env: PROVIDER_KEY, allow_private: true, verify_ssh: false, profile: profile.yaml }
 team_limits: { deployments: null, volumes: null, volume_gb: null }
-rate_limits: { catalog_reads: 1000000000, account_requests: 1000000000, creates_per_user: 1000000000, other_requests: 1000000000 }
+rate_limits: false
 ${more}`,
   );
   return file;
