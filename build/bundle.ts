@@ -21,7 +21,6 @@ rmSync(DIST, { recursive: true, force: true });
 const chunks = await writeChunks(
   {
     main: 'src/main.ts',
-    index: 'src/index.ts',
     client: 'src/client/index.ts',
     conformance: 'conformance/index.ts',
     sandbox: 'src/compose/sandbox/sandbox.ts',
