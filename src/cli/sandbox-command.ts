@@ -36,7 +36,6 @@ export function sandboxCommand(): Command {
         'off',
       ]),
     )
-    .option('--ssh', 'run a real SSH server for each machine, at ports of 127.0.0.1')
     .addOption(
       new Option(
         '--capacity <kind>',
