@@ -27,8 +27,8 @@ const THROUGH_HONO = 'Berth, through Hono';
 const ON_PLATFORM = 'Berth, on the platform of --platform';
 
 const RATE_LIMITS = {
-  rate_limits: { enabled: false },
-  log: { level: 'warn' },
+  rate_limits: false,
+  log_level: 'warn',
 };
 
 interface Options {

@@ -1,6 +1,5 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { digestOfYaml, PARSED_YAML, readYamlFile } from '../src/config/yaml-file.ts';
 import { emptyDatabaseFile } from '../src/store/migrations.ts';
@@ -9,8 +8,8 @@ import { writeChunks } from './chunks.ts';
 import { noticesOf } from './notices.ts';
 
 // The first half of `npm run build`: writes dist/, which the package and the image run. What sources read beside
-// themselves through `import.meta.url` stands beside the chunks: migrations, the page of /docs,
-// the style and the script of the console.
+// themselves through `import.meta.url` stands beside the chunks: migrations, the style and the
+// script of the console.
 //
 //     node build/bundle.ts [FOLDER [NAME=SOURCE…]]
 //
@@ -22,7 +21,6 @@ rmSync(DIST, { recursive: true, force: true });
 const chunks = await writeChunks(
   {
     main: 'src/main.ts',
-    index: 'src/index.ts',
     client: 'src/client/index.ts',
     conformance: 'conformance/index.ts',
     sandbox: 'src/compose/sandbox/sandbox.ts',
@@ -40,7 +38,7 @@ for (const database of ['sqlite', 'marketplace-sqlite'] as const)
 cpSync('src/operator-kit/console/assets', join(DIST, 'console'), { recursive: true });
 parseYamlOf('fixtures/catalogs', 'fixtures/providers');
 const moduleFiles = chunks.flatMap(({ moduleIds }) => moduleIds);
-writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf([...moduleFiles, ...packSwaggerUi()]));
+writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf(moduleFiles));
 
 /** Parses bundled YAML, so that a start does not: see `src/config/yaml-file.ts`. */
 function parseYamlOf(...folders: string[]): void {
@@ -49,15 +47,4 @@ function parseYamlOf(...folders: string[]): void {
     const { value } = readYamlFile(file);
     writeFileSync(join(DIST, PARSED_YAML, digestOfYaml(readFileSync(file))), JSON.stringify(value));
   }
-}
-
-/** Compresses the files that `src/http/api/api-docs.ts` serves; returns where they were. */
-function packSwaggerUi(): string[] {
-  const source = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  const folder = join(DIST, 'swagger-ui');
-  mkdirSync(folder);
-  return ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) => {
-    writeFileSync(join(folder, `${name}.gz`), gzipSync(readFileSync(join(source, name)), { level: 9 }));
-    return join(source, name);
-  });
 }

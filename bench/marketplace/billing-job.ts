@@ -1,4 +1,5 @@
-import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
+import { marketplaceStores } from '../../src/compose/stores/marketplace.ts';
+import { openIn } from '../../src/compose/stores/stores.ts';
 import { Accrual } from '../../src/marketplace/ledger/accrual.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
@@ -10,7 +11,7 @@ import { ofTeams, storeDeployments } from './stored-deployments.ts';
 /** Opens the billing job of a marketplace with running deployments. Its clock stands still. */
 export async function openBillingJob(database: string, deployments: number) {
   await storeDeployments(database, ofTeams(deployments));
-  const store = await openMarketplaceStore(database, () => undefined);
+  const store = await openIn(marketplaceStores, database, {});
   const clock = new VirtualClock(Date.now());
   const fails = () => Promise.reject(new Error('nothing is to be ended'));
   const accrual = new Accrual({

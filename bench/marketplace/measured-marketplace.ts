@@ -64,8 +64,8 @@ database: ${database}
 providers:
   - { id: provider-b, base_url: '${providerUrl}', api_key_env: BENCH_KEY, allow_private: true, verify_ssh: false }
 team_limits: { deployments: null, volumes: null, volume_gb: null }
-rate_limits: { account_requests: 1000000000, other_requests: 1000000000 }
-log: { level: error }
+rate_limits: false
+log_level: error
 `,
     );
     return await body({ file, database, apiKey, polls: () => pollsAt(providerUrl) });

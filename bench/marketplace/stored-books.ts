@@ -1,4 +1,5 @@
-import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
+import { marketplaceStores } from '../../src/compose/stores/marketplace.ts';
+import { openIn } from '../../src/compose/stores/stores.ts';
 import { postUntil } from '../../src/marketplace/ledger/segments.ts';
 import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
 import { runningDeployment, seed, segment, teamId } from '../../test/support/rows/marketplace-rows.ts';
@@ -14,7 +15,7 @@ const RATE = 2_400_000;
  * The first goes through the ledger, the others are copies of it. The books are valid.
  */
 export async function storeBooks(database: string, days: number): Promise<void> {
-  const store = await openMarketplaceStore(database, () => undefined);
+  const store = await openIn(marketplaceStores, database, {});
   const startedAt = Math.floor(clock.now() / DAY_MS - 3) * DAY_MS;
   const endedAt = startedAt + DAY_MS;
   try {

@@ -1,4 +1,5 @@
-import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
+import { marketplaceStores } from '../../src/compose/stores/marketplace.ts';
+import { openIn } from '../../src/compose/stores/stores.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
 import { ensureInstallationId, newId, newIdAt, toProviderName } from '../../src/marketplace/model/names.ts';
 import type { Transaction } from '../../src/marketplace/model/store.ts';
@@ -36,7 +37,7 @@ export async function storeDeployments(
   database: string,
   { live, ended = 0, teams = 1 }: WantedDeployments,
 ): Promise<StoredDeployments> {
-  const store = await openMarketplaceStore(database, () => undefined);
+  const store = await openIn(marketplaceStores, database, {});
   const deps = { store, clock, random };
   try {
     const installationId = await ensureInstallationId(deps);

@@ -20,8 +20,8 @@ export interface LifetimeCost {
   perSecond: number;
 }
 
-const UNLIMITED = `rate_limits: { enabled: false }
-log: { level: warn }
+const UNLIMITED = `rate_limits: false
+log_level: warn
 `;
 
 const POLL_MS = 10;

@@ -1,6 +1,7 @@
 import { startOrchestrator } from '../../src/compose/orchestrator/orchestrator.ts';
 import { listen } from '../../src/compose/server/listen.ts';
-import { openStore } from '../../src/compose/stores/orchestrator.ts';
+import { orchestratorStores } from '../../src/compose/stores/orchestrator.ts';
+import { openIn } from '../../src/compose/stores/stores.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import { requestIds } from '../../src/http/api/request-context.ts';
@@ -17,8 +18,8 @@ import { answerBench } from '../support/measured-process.ts';
 // orchestrator is measured. The platform has the machines of the stored instances.
 const [database = '', configFile = ''] = process.argv.slice(2);
 const { config } = loadConfig({ file: configFile, flags: { port: '0', database }, env: {} });
-const log = createLog(config.log.level);
-const store = await openStore(database, () => undefined, { log });
+const log = createLog(config.log_level);
+const store = await openIn(orchestratorStores, database, { log });
 const platform = new PlainPlatform(systemClock);
 await addMachines(platform, store);
 const nextId = requestIds(systemRandom);

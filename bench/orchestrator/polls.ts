@@ -34,8 +34,8 @@ interface Options {
   lists?: number;
 }
 
-const CONFIG = `rate_limits: { enabled: false }
-log: { level: warn }
+const CONFIG = `rate_limits: false
+log_level: warn
 `;
 const COLD_LISTS = 5;
 /** Interval between batches of polls. */

@@ -1,4 +1,5 @@
-import { openStore } from '../../src/compose/stores/orchestrator.ts';
+import { orchestratorStores } from '../../src/compose/stores/orchestrator.ts';
+import { openIn } from '../../src/compose/stores/stores.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
@@ -21,7 +22,7 @@ export async function storeInstances(
   toRecord: (accountId: string) => InstanceRecord = reapedInstance,
   accountName = 'default',
 ): Promise<StoredInstances> {
-  const store = await openStore(database, () => undefined);
+  const store = await openIn(orchestratorStores, database, {});
   try {
     const deps = { store, clock: systemClock, random: systemRandom };
     const account = await createAccount(deps, accountName);

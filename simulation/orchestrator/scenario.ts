@@ -153,10 +153,13 @@ export function settingsOf(scenario: ServerScenario, catalogPath: string): Setti
     config: {
       ...config,
       catalog: catalogPath,
-      rate_limits: { ...config.rate_limits, enabled: false },
-      retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
-      failed_instances: heldFailuresS === null ? {} : { hold_minutes: heldFailuresS / 60 },
-      losses: { keep_disks_hours: disksKeptS / 3_600 },
+      rate_limits: false,
+      retention: {
+        ...config.retention,
+        tombstones_days: tombstonesKeptS / DAY_S,
+        failed_machines_minutes: heldFailuresS === null ? undefined : heldFailuresS / 60,
+        lost_disks_hours: disksKeptS / 3_600,
+      },
       orphans: scenario.orphans,
     },
     reconcile: {

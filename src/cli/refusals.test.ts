@@ -222,9 +222,9 @@ describe('a simulator of its own that is not safe or not possible is refused', (
 
 describe('a configuration that cannot be used is refused', () => {
   it('with every finding', async () => {
-    writeFileSync(config, 'log: { level: loud }\nplatform: { address: 7, colour: red }\nport: 1\n');
+    writeFileSync(config, 'log_level: loud\nplatform: { address: 7, colour: red }\nport: 1\n');
     const lines = [
-      `^berth: ${config}:1:15 log\\.level: expected .*`,
+      `^berth: ${config}:1:12 log_level: expected .*`,
       `${config}:2:\\d+ platform\\.address: expected .*`,
       `${config}:2:\\d+ platform\\.colour: unknown key; .*`,
       `${config}:3:1 port: unknown key; .*`,

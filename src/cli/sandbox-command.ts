@@ -3,13 +3,11 @@ import { type ServingSandbox, serveSandbox } from '../compose/sandbox/serve.ts';
 import { printLine } from '../runtime/print.ts';
 import { withOutput } from './print-records.ts';
 import { type SandboxFlags, toOptions } from './sandbox-options.ts';
-import { verdictCommand } from './sandbox-verdict-command.ts';
 import { printTry, serveUntilSignal, toAddress } from './serving.ts';
 
 /** `berth sandbox`: providers and a marketplace to test clients against, in memory. */
 export function sandboxCommand(): Command {
   return withOutput(new Command('sandbox'))
-    .enablePositionalOptions()
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--port <number>', '0 takes any free one', '8099')
     .option('--hosts <names>', 'host names that clients use, besides addresses and localhost: a,b')
@@ -21,7 +19,6 @@ export function sandboxCommand(): Command {
     .option('--control-key <key>', 'key of the control API; default: drawn at random')
     .option('--providers <letters>', 'which of the providers a to g, such as a,b,g; default a')
     .option('--catalog <file>', 'a catalog of your own, sold by the provider `custom`')
-    .option('--profile <file>', 'what `custom` can do: a profile, or the letter of one; default everything')
     .option('--seed <text>', 'the same seed gives the same keys, ids, times and faults; default 1')
     .addOption(
       new Option(
@@ -33,27 +30,23 @@ export function sandboxCommand(): Command {
     .option('--timing <ranges>', 'durations of transitions, such as boot=5s,stop=1s-3s,volumes.attach=1m')
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
     .option('--credit-usd <amount>', 'credit of each team of the marketplace; default 10000')
-    .option('--team-limits <limits>', 'of the marketplace, such as deployments=5,volumes=none,volume_gb=500')
     .addOption(
       new Option('--rate-limits <on|off>', '`off`: no request is answered 429; default on').choices([
         'on',
         'off',
       ]),
     )
-    .option('--ssh', 'run a real SSH server for each machine, at ports of 127.0.0.1')
     .addOption(
       new Option(
         '--capacity <kind>',
         '`catalog`: all accounts share the units of the catalog; default unlimited',
       ).choices(['unlimited', 'catalog']),
     )
-    .option('--journal-headers <names>', 'further headers that the journal keeps, such as x-trace-id,baggage')
     .option('--scenario <file>', 'load a scenario file and run its steps')
     .option(
       '--stop-with-stdin',
       'stop when standard input ends, and so with the program that started the sandbox',
     )
-    .addCommand(verdictCommand())
     .action(async (flags: SandboxFlags) => {
       const { scenario, tls } = flags;
       const address = { ...toAddress(flags), ...(tls !== undefined && { caFile: tls }) };

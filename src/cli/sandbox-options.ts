@@ -11,18 +11,14 @@ export interface SandboxFlags extends OutputFlag {
   scenario?: string;
   providers?: string;
   catalog?: string;
-  profile?: string;
   seed?: string;
   clock?: 'real' | 'virtual';
   startAt?: string;
   timing?: string;
   marketplace?: true;
   creditUsd?: string;
-  teamLimits?: string;
   rateLimits?: 'on' | 'off';
-  ssh?: true;
   capacity?: 'unlimited' | 'catalog';
-  journalHeaders?: string;
   origin?: string;
   controlKey?: string;
   stopWithStdin?: true;
@@ -30,9 +26,9 @@ export interface SandboxFlags extends OutputFlag {
 
 /** The options of these flags, each of the same name. @throws {Fatal} */
 export function toOptions(flags: SandboxFlags): SandboxOptions {
-  const { catalog, profile, seed, ssh, capacity, origin, controlKey } = flags;
+  const { catalog, seed, capacity, origin, controlKey } = flags;
   const { scenario, clock = scenario === undefined ? 'real' : undefined } = flags;
-  const given = { catalog, profile, seed, ssh, capacity, origin, control_key: controlKey };
+  const given = { catalog, seed, capacity, origin, control_key: controlKey };
   const values = {
     ...given,
     // A scenario may set another clock.
@@ -42,32 +38,23 @@ export function toOptions(flags: SandboxFlags): SandboxOptions {
     timing: flags.timing && toTiming(flags.timing),
     marketplace: toMarketplace(flags),
     rate_limits: flags.rateLimits && flags.rateLimits === 'on',
-    journal_headers: flags.journalHeaders?.split(','),
   };
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** Splits `name=value,…`. */
-function toPairs(text: string): [name: string, value: string][] {
-  return text.split(',').map((pair) => [pair.split('=')[0] ?? '', pair.slice(pair.indexOf('=') + 1)]);
-}
-
+/** Splits `phase=least-most,…`. */
 function toTiming(text: string): NonNullable<SandboxOptions['timing']> {
   return Object.fromEntries(
-    toPairs(text).map(([phase, range]) => {
+    text.split(',').map((pair) => {
+      const [phase = '', range = ''] = pair.split('=');
       const [least = '', most = least] = range.split('-');
       return [phase, [least, most]];
     }),
   );
 }
 
-function toMarketplace({ marketplace, creditUsd, teamLimits }: SandboxFlags): SandboxOptions['marketplace'] {
-  if (creditUsd === undefined && teamLimits === undefined) return marketplace;
-  if (marketplace === undefined) throw new Fatal('--credit-usd and --team-limits need --marketplace.');
-  const limits =
-    teamLimits && toPairs(teamLimits).map(([name, most]) => [name, most === 'none' ? null : Number(most)]);
-  return {
-    ...(creditUsd !== undefined && { credit_usd: Number(creditUsd) }),
-    ...(limits && { team_limits: Object.fromEntries(limits) }),
-  };
+function toMarketplace({ marketplace, creditUsd }: SandboxFlags): SandboxOptions['marketplace'] {
+  if (creditUsd === undefined) return marketplace;
+  if (marketplace === undefined) throw new Fatal('--credit-usd needs --marketplace.');
+  return { credit_usd: Number(creditUsd) };
 }

@@ -37,7 +37,6 @@ function printWelcome(
   printLine(`Berth serves ${baseUrl}`);
   printFacts([
     ['catalog', catalogFile],
-    ['docs', String(new URL('/docs', baseUrl))],
     ...adminLines(admin, sameBerth('operators create me', flags)),
     [
       'API key',

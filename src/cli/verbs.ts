@@ -37,7 +37,6 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   health: [],
   import: [],
   test: [],
-  verdict: [],
 };
 
 /** Gives each verb below a noun its aliases. */

@@ -1,21 +1,11 @@
 import type { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
-import {
-  collectFindings,
-  type Finding,
-  toFindings,
-  toLine,
-  toPlainIssues,
-  type YamlFile,
-} from './findings.ts';
+import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from './findings.ts';
 import { catalogFileOf, readCatalogFile } from './load.ts';
 import { isMarketplaceFile, marketplaceFindings } from './marketplace/load.ts';
 import { type SellingPlatforms, sellingPlatforms } from './platforms.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
-import type { Environment } from './settings.ts';
-import { tlsFindings } from './tls-findings.ts';
-import { variableFindings } from './variable-findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /**
@@ -35,21 +25,14 @@ export function checkConfig(
     const config = parsed.success ? [] : toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
     // An invalid configuration does not say which platforms there are.
     const platforms = parsed.success ? sellingPlatforms(parsed.data as ConfigFile, among) : undefined;
-    return [...config, ...tlsFindings(yaml), ...collectFindings(() => pointedAtFindings(yaml, platforms))];
+    return [...config, ...collectFindings(() => pointedAtFindings(yaml, platforms))];
   });
 }
 
-/**
- * Lists the environment variables that are not set here, and the regions that sell storage without a limit, one line
- * each.
- */
-export function configNotes(file: string | undefined, env: Environment): string[] {
+/** Lists the regions that sell storage without a limit, one line each. */
+export function configNotes(file: string | undefined): string[] {
   const yaml = file === undefined ? undefined : readYamlFile(file);
-  const unset = yaml === undefined ? [] : variableFindings(yaml, env).map(toLine);
-  return yaml !== undefined && isMarketplaceFile(yaml) ? unset : [...unset, ...storageNotes(yaml)];
-}
-
-function storageNotes(yaml: YamlFile | undefined): string[] {
+  if (yaml !== undefined && isMarketplaceFile(yaml)) return [];
   const { catalog } = yaml?.value ?? {};
   const catalogFile = catalogFileOf(typeof catalog === 'string' ? catalog : undefined, yaml?.file);
   const read = readCatalogFile(catalogFile);

@@ -19,7 +19,7 @@ writeFileSync(
     '  tls: { cert: a.pem, key: /b.pem }',
     'database: sqlite:data/b.db',
     'catalog: c.yaml',
-    'log: { level: warn }',
+    'log_level: warn',
     '',
   ].join('\n'),
 );
@@ -83,7 +83,7 @@ describe('the configuration', () => {
     ['BERTH_DATABASE', 'sqlite:/x/y.db', 'database', (c: Loaded) => sqlitePath(c.database), '/x/y.db'],
     ['BERTH_TLS_CERT', '/t.pem', 'tlsCert', (c: Loaded) => c.server.tls?.cert, '/t.pem'],
     ['BERTH_TLS_KEY', '/t.pem', 'tlsKey', (c: Loaded) => c.server.tls?.key, '/t.pem'],
-    ['BERTH_LOG_LEVEL', 'debug', 'logLevel', (c: Loaded) => c.log.level, 'debug'],
+    ['BERTH_LOG_LEVEL', 'debug', 'logLevel', (c: Loaded) => c.log_level, 'debug'],
   ])('reads %s, and its flag', (variable, text, flag, read, value) => {
     expect(read(loadConfig({ file, flags: {}, env: { [variable]: text } }).config)).toBe(value);
     expect(read(loadConfig({ file, flags: { [flag]: text }, env: {} }).config)).toBe(value);
@@ -136,7 +136,7 @@ describe('the configuration', () => {
     [
       'an unknown log level',
       { flags: { logLevel: 'loud' } },
-      '--log-level log.level: expected one of "trace", "debug", "info", "warn", "error", "fatal", "silent"',
+      '--log-level log_level: expected one of "trace", "debug", "info", "warn", "error", "fatal", "silent"',
     ],
     [
       'a certificate without a key',
@@ -187,14 +187,13 @@ describe('the configuration', () => {
 
   it('reports all problems at once', () => {
     const bad = join(folder, 'bad.yaml');
-    writeFileSync(bad, 'server: { prot: 1 }\nlimits: { drain_s: -1 }\nlog: { level: loud, file: x }\n');
+    writeFileSync(bad, 'server: { prot: 1 }\nquotas: { volumes: -1 }\nlog_level: loud\n');
     expect(errorLines({ file: bad, flags: { port: 'x' } })).toEqual([
       '--port server.port: expected a whole number from 0 to 65535',
       `${bad}:1:11 server.prot: unknown key; remove it or correct its spelling`,
-      `${bad}:2:20 limits.drain_s: expected at least 0`,
-      expect.stringMatching(/bad\.yaml:3:15 log\.level: expected one of /),
-      `${bad}:3:21 log.file: unknown key; remove it or correct its spelling`,
-      'Correct these 5, then run `berth check-config` again.',
+      `${bad}:2:20 quotas.volumes: expected at least 0`,
+      expect.stringMatching(/bad\.yaml:3:12 log_level: expected one of /),
+      'Correct these 4, then run `berth check-config` again.',
     ]);
   });
 });

@@ -1,33 +1,22 @@
 import { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
-import { databaseSchema, limitsSchema, logSchema, serverSchema } from './server-schema.ts';
-
-/** A token bucket: `burst` requests at once, refilled at `per_second`. */
-function bucketSchema(
-  defaults: { per_second: number; burst: number },
-  least: { per_second: number; burst: number },
-) {
-  return z
-    .strictObject({
-      per_second: z.number().min(least.per_second).max(1_000_000).default(defaults.per_second),
-      burst: z.int().min(least.burst).max(1_000_000).default(defaults.burst),
-    })
-    .prefault({});
-}
+import { databaseSchema, logLevelSchema, serverSchema } from './server-schema.ts';
 
 /**
- * O: Limits: never below one poll per active instance per 10 seconds plus catalog refreshes. The lower bounds ensure
- * that.
+ * Requests of each account, except polls of one instance, which have a fixed limit. O: Limits: never below one poll per
+ * active instance per 10 seconds plus catalog refreshes: the lower bounds ensure that. False for no limit at all.
  */
 const rateLimitsSchema = z
-  .strictObject({
-    enabled: z.boolean().default(true),
-    /** Requests of an account, except polls of one instance, which have a fixed limit each. */
-    requests_per_account: bucketSchema({ per_second: 50, burst: 500 }, { per_second: 1, burst: 10 }),
-    /** POST /instances and POST /volumes, in addition to the bucket above. */
-    creates_per_account: bucketSchema({ per_second: 5, burst: 100 }, { per_second: 0.01, burst: 1 }),
-  })
+  .union([
+    z.literal(false),
+    z.strictObject({
+      /** Ten times as many at once. */
+      requests_per_second: z.number().min(1).max(1_000_000).default(50),
+      /** POST /instances and POST /volumes; they also count as requests. Twenty times as many at once. */
+      creates_per_second: z.number().min(0.05).max(1_000_000).default(5),
+    }),
+  ])
   .prefault({});
 
 /** Limits of each account. Without a number, there is no limit. */
@@ -50,25 +39,14 @@ const retentionSchema = z
     history_days: z.int().min(1).max(3650).default(30),
     /** The actions of operators, as `berth audit ls` shows them. */
     audit_days: z.int().min(1).max(3650).default(365),
-  })
-  .prefault({});
-
-/** Handling of the machine of an instance in ERROR. */
-const failedInstancesSchema = z
-  .strictObject({
     /**
-     * How long the machine and its unit of capacity are kept for the operator. Default: the remains of a failed create
-     * are removed at once, and a machine that failed later is kept until its instance is deleted.
+     * How long the machine of an instance in ERROR and its unit of capacity are kept for the operator. Default: the
+     * remains of a failed create are removed at once, and a machine that failed later is kept until its instance is
+     * deleted.
      */
-    hold_minutes: z.int().min(0).max(1440).optional(),
-  })
-  .prefault({});
-
-/** Handling of an instance whose machine the platform has lost. */
-const lossesSchema = z
-  .strictObject({
-    /** How long the disks of an instance that ended by itself are kept after its DELETE. */
-    keep_disks_hours: z.int().min(0).max(720).default(24),
+    failed_machines_minutes: z.int().min(0).max(1440).optional(),
+    /** How long the disks of an instance whose machine the platform has lost are kept after its DELETE. */
+    lost_disks_hours: z.int().min(0).max(720).default(24),
   })
   .prefault({});
 
@@ -118,15 +96,12 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     platform: platform.optional(),
     /** Several platforms by name, instead of `platform`. */
     platforms: platformsSchema(platform).optional(),
-    limits: limitsSchema,
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
     /** Handling of a machine that has Berth's tag and belongs to no instance. */
     orphans: z.enum(['log', 'stop', 'reap']).default('log'),
-    losses: lossesSchema,
-    failed_instances: failedInstancesSchema,
     retention: retentionSchema,
-    log: logSchema,
+    log_level: logLevelSchema,
   });
   return file
     .superRefine(({ platform: one, platforms }, context) => {

@@ -25,6 +25,17 @@ export function serverSchema(port: number) {
      * Number of proxies before this server, each of which appends to X-Forwarded-For. With 0, the header is not read.
      */
     trusted_proxies: z.int().min(0).max(16).default(0),
+    /**
+     * Maximum connections of one address; 0 for no limit. Loopback and proxies have none. The minimum still allows a
+     * client to poll 2,500 instances every 10 s, with a new connection of one second for each poll.
+     */
+    connections_per_address: z
+      .int()
+      .max(1_000_000)
+      .refine((count) => count === 0 || count >= 256, 'expected 0, for any number, or at least 256')
+      .default(1024),
+    /** How long requests and work may finish after SIGTERM. */
+    drain_s: z.number().nonnegative().max(3600).default(20),
     /** Listener of /metrics and the operator's API. Clients of the API must not reach it. It never uses TLS. */
     admin: z
       .strictObject({
@@ -71,27 +82,9 @@ function isUnambiguous(url: string): boolean {
   return authority.split('@').length <= 2 && !/[@#]/.test(rest);
 }
 
-export const limitsSchema = z
-  .strictObject({
-    /**
-     * Maximum connections of one address; 0 for no limit. Loopback and proxies have none. The minimum still allows a
-     * client to poll 2,500 instances every 10 s, with a new connection of one second for each poll.
-     */
-    connections_per_address: z
-      .int()
-      .max(1_000_000)
-      .refine((count) => count === 0 || count >= 256, 'expected 0, for any number, or at least 256')
-      .default(1024),
-    /** How long requests and work may finish after SIGTERM. */
-    drain_s: z.number().nonnegative().max(3600).default(20),
-  })
-  .prefault({});
-
-export const logSchema = z
-  .strictObject({
-    level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  })
-  .prefault({});
+export const logLevelSchema = z
+  .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+  .default('info');
 
 /** Whether a database is PostgreSQL, which several servers may share. */
 export function isPostgres(database: string): boolean {

@@ -32,7 +32,7 @@ const settings: readonly Setting[] = [
   { path: ['server', 'tls', 'cert'], flag: 'tlsCert', flagName: '--tls-cert', variable: 'TLS_CERT' },
   { path: ['server', 'tls', 'key'], flag: 'tlsKey', flagName: '--tls-key', variable: 'TLS_KEY' },
   { path: ['database'], flag: 'database', flagName: '--database', variable: 'DATABASE' },
-  { path: ['log', 'level'], flag: 'logLevel', flagName: '--log-level', variable: 'LOG_LEVEL' },
+  { path: ['log_level'], flag: 'logLevel', flagName: '--log-level', variable: 'LOG_LEVEL' },
 ];
 
 /** A value from outside the file, and the flag or variable that errors name. */

@@ -29,7 +29,8 @@ function findingsOf(file: string): string[] {
   }
 }
 
-const unclosed = (what: string) => expect.stringMatching(new RegExp(`^${what} is never closed`));
+const unclosed = (what: string) =>
+  expect.stringMatching(new RegExp(`^${what} before this place is never closed`));
 
 describe('a YAML file', () => {
   it.each([
@@ -48,9 +49,9 @@ describe('a YAML file', () => {
     ['a duplicate key deep inside', 'a:\n  b: 1\n  b: 2\n', ['3:3 Map keys must be unique']],
     ['a list at its root', '- a\n', ['1:1 expected a mapping of keys to values']],
     ['a text at its root', 'hello\n', ['1:1 expected a mapping of keys to values']],
-    ['a list that does not end', 'a: [1, "]"\nb: 2\n', [unclosed('1:4 this \\[')]],
-    ['a mapping that does not end', '# {\na: { b: { c: 1 }\nd: e{\n', [unclosed('2:4 this {')]],
-    ['a quote that does not end', "a: 'x'\nb: 'y\nc: 3\n", [unclosed("2:4 this '")]],
+    ['a list that does not end', 'a: [1, "]"\nb: 2\n', [unclosed('2:1 a bracket')]],
+    ['a mapping that does not end', '# {\na: { b: { c: 1 }\nd: e{\n', [unclosed('3:1 a bracket')]],
+    ['a quote that does not end', "a: 'x'\nb: 'y\nc: 3\n", [unclosed('4:1 a quote')]],
     [
       'two values on a line',
       'a: 1\nb: http: 2\n',
@@ -84,7 +85,7 @@ describe('a YAML file', () => {
     const text = 'a: 1\na: 2\nb: [ x\nc: 3\nd: 4\nd: 5\n';
     expect(findingsOf(write('many.yaml', text))).toEqual([
       '2:1 Map keys must be unique',
-      unclosed('3:4 this \\['),
+      unclosed('4:1 a bracket'),
     ]);
   });
 

@@ -47,10 +47,7 @@ function parseYaml(file: string, bytes: Buffer): YamlFile {
   const text = decode(file, bytes);
   const lineCounter = new LineCounter();
   const document = parse(file, text, lineCounter);
-  const faults = [
-    ...toYamlFaults(text, [...document.errors, ...document.warnings]),
-    ...unplainTextIn(document),
-  ];
+  const faults = [...toYamlFaults([...document.errors, ...document.warnings]), ...unplainTextIn(document)];
   if (faults.length > 0)
     throw new ConfigError(
       faults.map(({ offset, message }) => ({

@@ -7,24 +7,26 @@ import { type Duration, toMilliseconds } from './duration.ts';
 export interface Idleness {
   /** Time of the last event that may have consequences. */
   lastEventAt(): number;
-  /** Whether work is under way, beside transitions that wait for `finish`, or beside `any` stuck work. */
-  isBusy(beside: 'manual' | 'any'): Promise<boolean>;
+  /** Whether work is due, or a deployment is not running yet. */
+  isBusy(): Promise<boolean>;
   /** Whether a fault is armed. */
   isArmed(): boolean;
   /** Whether an armed fault has had an occasion to strike since the last event, and spared it. */
   mayBeStruck(): boolean;
-  /** Time of the next event that is not periodic. Undefined if none is scheduled. */
-  nextEventAt(): Promise<number | undefined>;
+  /** When the next transition of a machine or a volume ends by itself. */
+  nextTransitionAt(): number;
+  /** Time of the next event that is not periodic. Infinite if none is scheduled. */
+  nextEventAt(): Promise<number>;
   /** Called after each skip. Nothing changed from `from` until `seenUntil`. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
   /** Called at the end of an advance: runs a round of the periodic work, for what is due at that moment. */
   advanced(): Promise<void>;
 }
 
-/** After an event, time is not skipped for this long, so that every component notices it. */
+/** After an event, time is not skipped for this long, so that every component notices it. Work then waits for something else. */
 const CALM_AFTER_MS = 5 * 60_000;
-/** Work without an event for this long no longer prevents skips. */
-const STUCK_AFTER_MS = 60 * 60_000;
+/** A fault that has spared every occasion for this long no longer prevents skips. */
+const SPARED_AFTER_MS = 60 * 60_000;
 /** Shorter times are not skipped. */
 const LEAST_SKIP_MS = 60_000;
 /** Interval between checks whether time can be skipped. */
@@ -52,8 +54,8 @@ interface MoveOptions {
 }
 
 const stillBusy = (afterMs: number): string =>
-  `work is still in progress after ${Math.round(afterMs / 60_000)} minutes of sandbox time: a fault may block it, or a transition waits ` +
-  'for polls. See the journal and the dump; `advance` moves the clock by a given time';
+  `work is still in progress after ${Math.round(afterMs / 60_000)} minutes of sandbox time: a fault may keep it going. ` +
+  'See the journal and the strikes; `advance` moves the clock by a given time';
 
 /**
  * The clock of a sandbox. `virtual`: time passes only when it is advanced, or while a request waits for it. `real`:
@@ -182,8 +184,8 @@ export class SandboxClock implements Clock {
   }
 
   /**
-   * Advances time until all work that ends by itself has ended, by at most `limitMs`. Returns how much time passed. It
-   * does not wait for held transitions, or for faults without an occasion for five minutes.
+   * Advances time until all work that ends by itself has ended, by at most `limitMs`. Returns how much time passed. Work
+   * and armed faults without an event for five minutes, such as held transitions, are not awaited.
    * @throws {Error} if work is still under way after `limitMs`
    */
   async advanceUntilIdle({
@@ -195,8 +197,11 @@ export class SandboxClock implements Clock {
       await this.settle(check);
       for (;;) {
         const calmMs = this.now() - Math.max(begunAt, this.#idleness?.lastEventAt() ?? begunAt);
-        const mayBeStruck = calmMs < CALM_AFTER_MS && this.#idleness?.isArmed() === true;
-        if (!mayBeStruck && !(await this.#idleness?.isBusy('manual'))) return this.now() - begunAt;
+        const goesOn =
+          calmMs < CALM_AFTER_MS
+            ? this.#idleness?.isArmed() || (await this.#idleness?.isBusy())
+            : (this.#idleness?.nextTransitionAt() ?? Number.POSITIVE_INFINITY) <= begunAt + limitMs;
+        if (!goesOn) return this.now() - begunAt;
         if (!(await this.#fireNext(begunAt + limitMs, check))) throw new Error(stillBusy(limitMs));
       }
     });
@@ -285,8 +290,8 @@ export class SandboxClock implements Clock {
     const calmMs = now - idleness.lastEventAt();
     if (calmMs < CALM_AFTER_MS || now - this.#askedAt < ASK_EVERY_MS) return false;
     this.#askedAt = now;
-    if (calmMs < STUCK_AFTER_MS && (idleness.mayBeStruck() || (await idleness.isBusy('any')))) return false;
-    const eventAt = (await idleness.nextEventAt()) ?? Number.POSITIVE_INFINITY;
+    if (calmMs < SPARED_AFTER_MS && idleness.mayBeStruck()) return false;
+    const eventAt = await idleness.nextEventAt();
     const target = Math.min(eventAt, end);
     if (target - now < LEAST_SKIP_MS) return false;
     // As after a machine's sleep: each timer that came due meanwhile fires once, in order, and its work completes.

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isOfAll } from '../marketplace/providers/capabilities.ts';
 import type { ProviderProfile } from '../marketplace/providers/profile.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { DriverManifest, Endpoint } from '../orchestrator/model/platform-driver.ts';
@@ -86,13 +87,14 @@ export function modelProbe(platform: SandboxPlatform, clock: Pick<Clock, 'now'>)
 const CLOUD_INIT_BYTES = 64 * 1024;
 
 /** The capabilities of a provider's platform, from its profile. */
-export function manifestOf({ instances, volumes }: ProviderProfile): DriverManifest {
-  const { stop, restart } = instances;
+export function manifestOf(profile: ProviderProfile): DriverManifest {
+  const { volumes } = profile;
+  const stop = !isOfAll(profile, 'no_stop');
   return {
     name: 'sandbox',
-    stop: stop.supported,
-    resume: stop.supported,
-    restart: restart.supported,
+    stop,
+    resume: stop,
+    restart: !isOfAll(profile, 'no_restart'),
     attachVolume: attachVolumeOf(volumes),
     resizeVolume: volumes?.grow ? 'attached' : 'none',
     createVisibleWithinMs: 0,
@@ -105,6 +107,5 @@ export function manifestOf({ instances, volumes }: ProviderProfile): DriverManif
 /** If volumes can only be attached at the create, a running machine cannot get one. */
 function attachVolumeOf(volumes: ProviderProfile['volumes']): DriverManifest['attachVolume'] {
   if (volumes === null) return 'none';
-  const { attach } = volumes;
-  return attach.supported && attach.restarts_instance !== true ? 'hot' : 'cold';
+  return volumes.no_attach === undefined && !volumes.attach_restarts_instance ? 'hot' : 'cold';
 }

@@ -15,8 +15,6 @@ export type Timing = Record<Phase, Range> & { volume: Record<VolumePhase, Range>
 export interface MarketplaceSettings {
   /** Credit of each account's team. Default 10,000 USD. */
   credit_usd?: number;
-  /** Maximum that one team may have at the same time. Null for no limit. */
-  team_limits?: { deployments?: number | null; volumes?: number | null; volume_gb?: number | null };
 }
 
 /** Each option has the same name in the command line, with hyphens. */
@@ -25,8 +23,6 @@ export interface SandboxOptions {
   providers?: readonly string[];
   /** A catalog file. The provider `custom` sells its offers, and has all capabilities. Default: none. */
   catalog?: string;
-  /** What the provider `custom` can do: the file of a profile, or a bundled one such as `a`. Default: everything. */
-  profile?: string;
   /** The same seed gives the same keys, ids, draws and faults. Default 1. */
   seed?: number | string;
   /**
@@ -41,11 +37,6 @@ export interface SandboxOptions {
    * of a volume that is not given, such as `volumes.attach`.
    */
   timing?: Partial<Record<AnyPhase | 'volume', DurationRange>>;
-  /**
-   * Whether machines run real SSH servers on ports of 127.0.0.1, so that proofs are real. Default: their addresses do
-   * not answer, and proofs come from the model. Ports and host keys do not depend on the seed.
-   */
-  ssh?: boolean;
   /** Whether a marketplace runs on top of the providers, at `/api`. Default: no. */
   marketplace?: boolean | MarketplaceSettings;
   /** `false`: no request is answered 429. Default: production's limits, for each address and account. */
@@ -55,8 +46,6 @@ export interface SandboxOptions {
    * `catalog`: all accounts share the units and the storage of the catalog.
    */
   capacity?: 'unlimited' | 'catalog';
-  /** Further headers that the journal keeps, of requests and answers. Default: none. */
-  journal_headers?: readonly string[];
   /**
    * Origin of base URLs. Default: the address at which it listens, or `http://sandbox.test`, which only the sandbox's
    * `fetch` resolves.
@@ -89,26 +78,19 @@ const timingSchema = z.strictObject({
   volume: range,
   ...(Object.fromEntries(phases.map((phase) => [phase, range])) as Record<AnyPhase, typeof range>),
 });
-const limit = z.int().min(0).nullable().optional();
 const marketplaceSettings = z.strictObject({
   credit_usd: z.number().min(0).optional(),
-  team_limits: z.strictObject({ deployments: limit, volumes: limit, volume_gb: limit }).optional(),
 });
 const optionsShape = {
   providers: z.array(z.string()).optional(),
   catalog: z.string().optional(),
-  profile: z.string().optional(),
   seed: z.union([z.number(), z.string()], 'expected a number, or a string').optional(),
   clock: z.enum(['virtual', 'real']).optional(),
   start_at: z.int().min(0).max(LATEST_START).optional(),
   timing: timingSchema.optional(),
-  ssh: z.boolean().optional(),
   marketplace: z.union([z.boolean(), marketplaceSettings]).optional(),
   rate_limits: z.boolean().optional(),
   capacity: z.enum(['unlimited', 'catalog']).optional(),
-  journal_headers: z
-    .array(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'expected the name of a header'))
-    .optional(),
   origin: z
     .string()
     .regex(/^https?:\/\/[^/]+$/, 'expected an origin without a slash at its end, such as http://sandbox.test')
@@ -128,10 +110,6 @@ const optionsSchema = z
   .refine(({ providers, catalog }) => providers?.length !== 0 || catalog !== undefined, {
     path: ['providers'],
     message: 'expected at least one, or a catalog',
-  })
-  .refine(({ profile, catalog }) => profile === undefined || catalog !== undefined, {
-    path: ['profile'],
-    message: 'expected a catalog too',
   });
 
 /** Refuses an older Node, with which the database module would end the process without a message. @throws {Fatal} */

@@ -163,7 +163,6 @@ it.each<[string, object, string]>([
   ['a range upside down', { timing: { boot: [10, 5] } }, 'timing.boot expected the smaller of the two first'],
   ['debts', { marketplace: { credit_usd: -1 } }, 'marketplace'],
   ['a seed that is none', { seed: {} }, 'seed: expected a number, or a string'],
-  ['a profile without a catalog', { profile: 'a' }, 'profile expected a catalog too'],
   ['an origin with a path', { origin: 'http://x/' }, 'origin expected an origin without a slash at its end'],
 ])('refuses %s', async (_what, options, words) => {
   const problem = await createSandbox(options).then(String, (error: Error) => error.message);

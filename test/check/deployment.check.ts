@@ -9,7 +9,7 @@ import { validate as validateBudget } from 'kubernetes-models/_schemas/IoK8sApiP
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { checkConfig } from '../../src/config/check.ts';
-import { limitsSchema } from '../../src/config/server-schema.ts';
+import { serverSchema } from '../../src/config/server-schema.ts';
 import { readOverrides } from '../../src/config/settings.ts';
 import { findMistake, loadBerth } from '../documents/command-line.ts';
 import { root } from '../documents/pages.ts';
@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Read by drivers, and named by `api_key_env`. */
 const SECRETS = ['BERTH_SIMULATOR_TOKEN', 'BERTH_DRIVER_TOKEN', 'PROVIDER_A_KEY'];
-const drainS = limitsSchema.parse({}).drain_s;
+const drainS = serverSchema(0).parse({}).drain_s;
 const berth = await loadBerth();
 
 /** Flags that `berth NAME` does not have, and variables that nothing reads. */

@@ -62,7 +62,6 @@ const directions: readonly (readonly [room: string, mayImport: string, packages?
   ],
   ['src/berth.ts', 'src/(cli|compose|config|runtime)/|conformance/cli.ts'],
   ['src/main.ts', 'src/(berth.ts|(cli|runtime)/)'],
-  ['src/index.ts', COMPOSITION],
   ['conformance/', ''],
   // The build of the image has nothing else.
   ['build/', '(src|conformance)/'],

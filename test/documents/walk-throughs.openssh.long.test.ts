@@ -47,7 +47,7 @@ const TIMES: Times = {
 
 /** A server on the reader's `.berth/berth.db`, as the page takes it to run. */
 async function serve(reader: Reader): Promise<Record<string, string>> {
-  reader.append('berth.yaml', 'log: { level: warn }\ndatabase: sqlite:.berth/berth.db\n');
+  reader.append('berth.yaml', 'log_level: warn\ndatabase: sqlite:.berth/berth.db\n');
   writeTimes(join(reader.folder, 'berth.yaml'), TIMES);
   const ready = JSON.parse(await reader.paste('berth serve --config berth.yaml'));
   return { ...ready };
@@ -207,13 +207,13 @@ listen: 127.0.0.1:0
   'docs/operations/README.md': {
     prepare: async (reader) => {
       reader.read('http://127.0.0.1:4318', reader.owns(await startOtlpReceiver()).url);
-      reader.append('berth.yaml', `log: { level: warn }\n`);
+      reader.append('berth.yaml', `log_level: warn\n`);
     },
   },
   'docs/simulator.md': {
     prepare: async (reader) => {
       reader.read('postgres://…', await reader.owns(await startPostgres()).createDatabase());
-      reader.append('berth.yaml', 'log: { level: warn }\n');
+      reader.append('berth.yaml', 'log_level: warn\n');
     },
     after: (reader, command, printed) => {
       if (command.startsWith('berth simulator'))

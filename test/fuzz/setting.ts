@@ -38,8 +38,8 @@ export interface Setting extends AsyncDisposable {
 
 /** The providers of the marketplace, with the volumes that they sell of those in the catalog. */
 const VOLUMES = {
-  'provider-d': { type: 'nvme', size_gb: { min: 10, max: 16_000 } },
-  'provider-e': { type: 'shared-nvme', size_gb: { min: 50, max: 32_000 } },
+  'provider-d': { type: 'nvme', min_size_gb: 10, max_size_gb: 16_000 },
+  'provider-e': { type: 'shared-nvme', min_size_gb: 50, max_size_gb: 32_000 },
 };
 
 /** Many of what succeeds, a few of what is refused for its meaning. */

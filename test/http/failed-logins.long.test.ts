@@ -18,7 +18,7 @@ it.each([
     await using orchestrator = await startTestOrchestrator({
       clock,
       reconcile: { watchIntervalMs: 60_000 },
-      rateLimits: { enabled: true },
+      rateLimits: {},
       ...options,
     });
     await orchestrator.addAccount('other');

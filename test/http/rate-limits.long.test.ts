@@ -10,7 +10,7 @@ const POLL_MS = 10_000;
 const limited = (clock: VirtualClock) =>
   startTestOrchestrator({
     clock,
-    rateLimits: { enabled: true },
+    rateLimits: {},
     reconcile: { watchIntervalMs: 600_000_000 },
   });
 

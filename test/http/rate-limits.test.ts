@@ -13,11 +13,7 @@ const ROUNDS_OF_AN_HOUR = 360;
 const limited = (clock: VirtualClock, isEnabled = true) =>
   startTestOrchestrator({
     clock,
-    rateLimits: {
-      enabled: isEnabled,
-      requests_per_account: { per_second: 50, burst: 50 },
-      creates_per_account: { per_second: 5, burst: 10 },
-    },
+    ...(isEnabled && { rateLimits: { requests_per_second: 5, creates_per_second: 0.5 } }),
     reconcile: { watchIntervalMs: 600_000_000 },
   });
 

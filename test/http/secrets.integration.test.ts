@@ -86,7 +86,7 @@ beforeEach(async () => {
     log: createLog('trace', { write }),
     wrapStore: failing,
     environmentKey,
-    rateLimits: { enabled: true },
+    rateLimits: {},
   });
   environmentKey.accountId = orchestrator.account.id;
   await setPassword(

@@ -151,7 +151,7 @@ describe('POST /auth/token', () => {
 describe('logins that fail', () => {
   const restart = async (options: TestOptions = {}): Promise<void> => {
     await orchestrator[Symbol.asyncDispose]();
-    await start({ rateLimits: { enabled: true }, ...options });
+    await start({ rateLimits: {}, ...options });
     await setPassword(deps(), 'default', PASSWORD);
   };
   /** Sends so many at once; `end` moves the clock on until each has its answer. */
@@ -218,7 +218,7 @@ describe('logins that fail', () => {
 describe('tokens that are bought', () => {
   const limited = async (): Promise<void> => {
     await orchestrator[Symbol.asyncDispose]();
-    await start({ rateLimits: { enabled: true } });
+    await start({ rateLimits: {} });
   };
 
   it('faster than the limit are 429 with Retry-After, for that account alone; failures count for none', async () => {

@@ -47,8 +47,8 @@ export class LabReplicas implements AsyncDisposable {
         database,
         catalog: 'catalog.yaml',
         platform,
-        rate_limits: { enabled: false },
-        log: { level: 'warn' },
+        rate_limits: false,
+        log_level: 'warn',
       };
       writeFileSync(config, JSON.stringify(settings));
       const leaseMs = leaseS * 1_000;

@@ -24,8 +24,8 @@ export class LabServer extends ServerLives {
         database: 'sqlite:berth.db',
         catalog: 'catalog.yaml',
         platform,
-        rate_limits: { enabled: false },
-        log: { level: 'warn' },
+        rate_limits: false,
+        log_level: 'warn',
       };
       const file = join(folder, 'berth.yaml');
       writeFileSync(file, JSON.stringify(config));

@@ -18,7 +18,7 @@ beforeEach(async () => {
   hidden = undefined;
   berth = await startPlainOrchestrator(() => 'none', {
     reconcile: { watchIntervalMs: 30_000, holdLostClaimsMs: 600_000 },
-    losses: { keep_disks_hours: 1 },
+    retention: { lost_disks_hours: 1 },
   });
   const { driver } = berth.platform;
   const { get, list } = driver;
@@ -56,7 +56,7 @@ describe('an instance whose machine failed', () => {
     expect([power(), await isUnitHeld(), await alarms()]).toEqual(['failed', true, []]);
   });
 
-  it('has its disks for losses.keep_disks_hours after the DELETE that follows such an end', async () => {
+  it('has its disks for retention.lost_disks_hours after the DELETE that follows such an end', async () => {
     await remove();
     await berth.passUntil(`/instances/${id}`, 'GONE');
     expect([power(), await isUnitHeld()]).toEqual(['failed', false]);
@@ -85,10 +85,10 @@ describe('the disks that a DELETE keeps', () => {
     const { store } = berth.orchestrator;
     await expect(
       retryInstance.perform({ store, clock: berth.clock }, actor, { instanceId: id, dry_run: false }),
-    ).rejects.toThrow('its disks are kept for losses.keep_disks_hours');
+    ).rejects.toThrow('its disks are kept for retention.lost_disks_hours');
     const read = async () => (await readInstance(store.read, id, berth.clock.now()))?.destroy_order;
     expect(await read()).toMatch(
-      /^a DELETE of account \S+, 20.*; its disks are kept for losses\.keep_disks_hours$/,
+      /^a DELETE of account \S+, 20.*; its disks are kept for retention\.lost_disks_hours$/,
     );
     expect((await rm()).effect).toContain('kept since its DELETE');
     await berth.clock.advance(MINUTE_MS);
@@ -140,7 +140,7 @@ describe('an instance whose machine is proved gone', () => {
     expect(await alarms()).toEqual([]);
     const details = (await berth.orchestrator.store.read.history.of(id)).map(({ detail }) => detail);
     expect(details).toContainEqual(expect.stringMatching(/^it is off, and its disks are kept until 20/));
-    expect(details).toContain('losses.keep_disks_hours are over: its disks are removed');
+    expect(details).toContain('retention.lost_disks_hours are over: its disks are removed');
   });
 
   it('is 404 at once after its DELETE, and what turns up later is switched off, then removed', async () => {

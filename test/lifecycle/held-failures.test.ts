@@ -20,7 +20,7 @@ async function startHolding(
 ) {
   const asked = { console: 0 };
   const berth = await startPlainOrchestrator(plan, {
-    failedInstances: { hold_minutes: holdMinutes },
+    retention: { failed_machines_minutes: holdMinutes },
     // Minutes pass, and each listing costs.
     reconcile: { watchIntervalMs: 10_000 },
     wrapDriver: (driver) => ({

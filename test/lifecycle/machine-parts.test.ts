@@ -73,7 +73,7 @@ async function start(ports: Ports) {
   const berth = await startPlainOrchestrator(() => 'none', {
     wrapDriver,
     reconcile: { orphanGraceMs: 1_000 },
-    losses: { keep_disks_hours: 0.01 },
+    retention: { lost_disks_hours: 0.01 },
   });
   const { store } = berth.orchestrator;
   const refOf = async (id: string) => (await store.read.instances.byId(id))?.ownerRef ?? '';
@@ -111,7 +111,7 @@ describe('a machine that is several objects', () => {
     expect([ports.all, await alarms()]).toEqual([[], []]);
   });
 
-  it('leaves a part that is named, kept for a live row, and removed losses.keep_disks_hours after its DELETE', async () => {
+  it('leaves a part that is named, kept for a live row, and removed retention.lost_disks_hours after its DELETE', async () => {
     const ports = new Ports();
     const { berth, refOf, store, alarms } = await start(ports);
     await using _ = berth;

@@ -33,7 +33,7 @@ it.each([{ name: 'JavaScript', program: [process.execPath, at('node/driver.mjs')
         platform: { driver: 'exec', command: [...program, join(folder, 'machines'), '3'] },
         catalog: 'catalog.yaml',
         database: 'sqlite:berth.db',
-        rate_limits: { enabled: false },
+        rate_limits: false,
       };
       writeFileSync(join(folder, 'catalog.yaml'), JSON.stringify(catalog));
       writeFileSync(join(folder, 'berth.yaml'), JSON.stringify(config));

@@ -62,7 +62,7 @@ describe('a stop', () => {
     let hasFailed = false;
     await using orchestrator = await startTestOrchestrator({
       reconcile: { watchIntervalMs: 60_000 },
-      losses: { keep_disks_hours: 0 },
+      retention: { lost_disks_hours: 0 },
       wrapDriver: (driver) => ({
         ...driver,
         get: async (ref) => {

@@ -109,37 +109,17 @@ describe('traces', () => {
     expect(other.traceId).toBe(steps[0]?.traceId);
   });
 
-  it('are none unless a collector is named, or where they are switched off', async () => {
-    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
-    for (const env of [
-      {},
-      { OTEL_SERVICE_NAME: 'x' },
-      { ...endpoint, OTEL_SDK_DISABLED: 'true' },
-      { ...endpoint, OTEL_TRACES_EXPORTER: 'none' },
-    ])
+  it('are none unless a collector is named', async () => {
+    for (const env of [{}, { OTEL_SERVICE_NAME: 'x' }])
       expect(await openTracing(env, { service: 'berth', version: '1', log: silentLog })).toBeUndefined();
   });
 
-  it('are kept or dropped as the sampler says, and a request with all its steps', async () => {
+  it('go to the whole URL of the traces', async () => {
     await using receiver = await startOtlpReceiver();
-    const tracing = await open({
-      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/v1/traces`,
-      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
-      OTEL_TRACES_SAMPLER_ARG: '0.5',
-    });
-    for (let request = 0; request < 100; request++) {
-      tracing.requestEnded(`req-${request}`, aSpan);
-      tracing.workEnded(`req-${request}`, { ...aSpan, name: 'b' });
-    }
+    const tracing = await open({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/v1/traces` });
+    tracing.requestEnded('req-1', aSpan);
     await tracing.close();
-    const of = (wanted: string) =>
-      receiver
-        .spans()
-        .filter(({ name }) => name === wanted)
-        .map(({ traceId }) => traceId);
-    expect(of('a').length).toBeGreaterThan(20);
-    expect(of('a').length).toBeLessThan(80);
-    expect(of('b')).toEqual(of('a'));
+    expect(receiver.spans()).toHaveLength(1);
   });
 });
 

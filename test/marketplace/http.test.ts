@@ -78,7 +78,6 @@ describe('M: Errors', () => {
   it.each([
     ['GET', '/api/none', 404, 'NOT_FOUND'],
     ['GET', '/none', 404, 'NOT_FOUND'],
-    ['GET', '/docs/none.js', 404, 'NOT_FOUND'],
     ['PUT', '/api/teams', 405, 'METHOD_NOT_ALLOWED'],
     ['OPTIONS', '/api/teams', 405, 'METHOD_NOT_ALLOWED'],
     ['DELETE', '/api/deployments', 405, 'METHOD_NOT_ALLOWED'],
@@ -291,8 +290,7 @@ describe('beside the API', () => {
     const get = (path: string) => market.fetch(path);
     expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' });
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' });
-    expect(await (await get('/')).json()).toMatchObject({ api: '/api', docs: '/docs', health: '/healthz' });
-    expect((await get('/docs')).headers.get('Content-Type')).toContain('text/html');
+    expect(await (await get('/')).json()).toMatchObject({ api: '/api', health: '/healthz' });
     expect(await (await get('/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' });
   });
 

@@ -11,7 +11,6 @@ cd "$folder"
 cat >consumer.ts <<'END_OF_FILE'
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Config, loadConfig, type Marketplace, type Orchestrator, serveOrchestrator } from 'berth';
 import { type Configuration, createClient, ProviderError, systemClock } from 'berth/client';
 import { loadRequirements, type RunOptions, run, suiteVersion } from 'berth/conformance';
 import { createSandbox } from 'berth/sandbox';
@@ -39,19 +38,6 @@ try {
   await client.close();
   server.close();
 }
-const { config }: { config: Config } = loadConfig({
-  flags: { port: 0, adminPort: 0, database: 'sqlite:./berth.db', logLevel: 'silent' },
-  env: {},
-});
-const serving = await serveOrchestrator({ config, env: {} });
-try {
-  const { status } = await fetch(`${serving.baseUrl}/availability`, {
-    headers: { Authorization: `Bearer ${serving.apiKey}` },
-  });
-  if (status !== 200) throw new Error(`the orchestrator answers ${status}`);
-} finally {
-  await serving.stop();
-}
 {
   await using sandbox = await createSandbox({ providers: ['a'], marketplace: true });
   const { baseUrl, apiKey } = sandbox.provider('a');
@@ -60,12 +46,10 @@ try {
   });
   if (status !== 200) throw new Error(`the sandbox answers ${status}`);
 }
-export const apps = (servers: { orchestrator: Orchestrator; marketplace: Marketplace }) =>
-  Promise.all([servers.orchestrator.app.request('/healthz'), servers.marketplace.app.request('/healthz')]);
 const start: (options: RunOptions, ...more: never[]) => unknown = run;
 if (typeof start !== 'function' || suiteVersion !== metadata.version || loadRequirements().rows.length === 0)
   throw new Error('berth/conformance is not whole');
-process.stdout.write(`berth, berth/client and berth/conformance ${suiteVersion}: imported and used\n`);
+process.stdout.write(`berth/client, berth/sandbox and berth/conformance ${suiteVersion}: imported and used\n`);
 END_OF_FILE
 
 cat >tsconfig.json <<END_OF_FILE

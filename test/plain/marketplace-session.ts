@@ -29,12 +29,13 @@ const gpuTypes = parseGpuTypes(
 const profile = providerProfileSchema.parse({
   id: 'reference',
   name: 'Reference',
-  instances: {
-    stop: { supported: true },
-    restart: { supported: false, reason: 'The contract has no restart.' },
-    deploy_timeouts: [{ minutes: 15 }],
-    stopped_prices: [{ stopped_price_per_hour: 0.01 }],
-  },
+  machines: [
+    {
+      no_restart: 'The contract has no restart.',
+      deploy_timeout_minutes: 15,
+      stopped_price_per_hour: 0.01,
+    },
+  ],
   volumes: null,
 });
 

@@ -26,7 +26,7 @@ const marketplace = {
     const file = join(folder, 'marketplace.yaml');
     const provider =
       '{ id: provider-d, base_url: "http://127.0.0.1:9/v1", api_key_env: KEY_D, allow_private: true }';
-    writeFileSync(file, `database: sqlite:marketplace.db\nlog: { level: warn }\nproviders: [${provider}]\n`);
+    writeFileSync(file, `database: sqlite:marketplace.db\nlog_level: warn\nproviders: [${provider}]\n`);
     return file;
   },
 };

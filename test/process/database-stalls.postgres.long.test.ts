@@ -140,10 +140,10 @@ it('while the PostgreSQL of a marketplace stands still each read is answered wit
   writeFileSync(
     config,
     `database: ${database}
-log: { level: warn }
+log_level: warn
 providers:
 - { id: provider-d, base_url: "${orchestrator.baseUrl}", api_key_env: KEY_D, allow_private: true }
-rate_limits: { account_requests: 1000000, catalog_reads: 1000000, other_requests: 1000000 }
+rate_limits: false
 `,
   );
   const options = { env: { KEY_D: orchestrator.apiKey } };

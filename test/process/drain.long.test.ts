@@ -13,7 +13,7 @@ it('SIGTERM with 50 creates under way: it ends within drain_s, and after the nex
   const folder = join(root.path, 'many');
   const config = [
     '--config',
-    writeFastConfig(folder, { more: `limits: { drain_s: ${DRAIN_S} }\n`, stepMs: 1_200 }),
+    writeFastConfig(folder, { more: `server: { drain_s: ${DRAIN_S} }\n`, stepMs: 1_200 }),
   ];
   await using berth = await startServing(config);
   const { baseUrl, apiKey } = berth;
@@ -34,7 +34,7 @@ it('SIGTERM with 50 creates under way: it ends within drain_s, and after the nex
     ids.push(JSON.parse(reply.slice(reply.lastIndexOf('\r\n\r\n'))).id);
   }
   expect(await berth.ended).toMatchObject({ code: 0, signal: null });
-  expect(berth.stderr).not.toContain('still run at the end of limits.drain_s');
+  expect(berth.stderr).not.toContain('still run at the end of server.drain_s');
   const before = readLedger(join(folder, 'data', 'berth.db')).instances;
   expect(before.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
   expect(before.map(({ status }) => status)).toContain('PROVISIONING');

@@ -70,7 +70,7 @@ export function newSite(given: { driver?: string; file?: string; program?: strin
     at('berth.yaml'),
     `platform: { driver: exec, command: ${JSON.stringify(command)}${driver} }
 catalog: catalog.yaml
-rate_limits: { enabled: false }
+rate_limits: false
 database: sqlite:berth.db
 `,
   );

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
-import { openStore } from '../../src/compose/stores/orchestrator.ts';
+import { marketplaceStores } from '../../src/compose/stores/marketplace.ts';
+import { orchestratorStores } from '../../src/compose/stores/orchestrator.ts';
+import { openIn } from '../../src/compose/stores/stores.ts';
 import { toDatabase } from '../../src/config/server-schema.ts';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
 import { toPostings } from '../../src/marketplace/ledger/segments.ts';
@@ -110,7 +111,7 @@ it.each(kinds)(
     const database = await databases[kind]('ledger');
     const longAfter = now + 100 * DAY_MS;
     const books = async <T>(read: (store: MarketplaceStore) => Promise<T>): Promise<T> => {
-      const store = await openMarketplaceStore(database, () => undefined);
+      const store = await openIn(marketplaceStores, database, {});
       return read(store).finally(() => store.close());
     };
     const before = await books(async (store) => {
@@ -142,7 +143,7 @@ it.each(kinds)(
   async (kind) => {
     const database = await databases[kind]('tombstones');
     const idOf = (number: number) => `inst-${String(number).padStart(32, '0')}`;
-    const first = await openStore(database, () => undefined);
+    const first = await openIn(orchestratorStores, database, {});
     await first.transact(async (tx) => {
       await tx.credentials.insertAccount(account);
       for (let number = 0; number < TOMBSTONES; number++)
@@ -159,7 +160,7 @@ it.each(kinds)(
     await first.close();
     const longAfter = now + 100 * DAY_MS;
     const expectMark = async (): Promise<number> => {
-      const store = await openStore(database, () => undefined);
+      const store = await openIn(orchestratorStores, database, {});
       const { instances, marks } = store.read;
       const left: number[] = [];
       for (let number = 0; number < TOMBSTONES; number++)

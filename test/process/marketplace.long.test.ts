@@ -25,11 +25,11 @@ function writeConfig(providerUrl: string): string {
   writeFileSync(
     file,
     `database: sqlite:marketplace.db
-log: { level: warn }
+log_level: warn
 providers:
 - { id: provider-d, base_url: "${providerUrl}", api_key_env: KEY_D, allow_private: true }
 billing: { minimum_runtime_minutes: 0 }
-rate_limits: { account_requests: 1000000, other_requests: 1000000 }
+rate_limits: false
 `,
   );
   writeTimes(file, { polling: { intervalMs: [1_000, 1_000] } });

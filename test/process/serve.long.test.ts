@@ -124,7 +124,7 @@ describe.concurrent('TLS', () => {
 
 describe.concurrent('a signal', () => {
   const DRAIN_S = 20;
-  const info = `limits: { drain_s: ${DRAIN_S} }\n`;
+  const info = `server: { drain_s: ${DRAIN_S} }\n`;
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
     '%s lets the request under way finish, waits for no idle connection, and exits 0',
@@ -176,7 +176,7 @@ describe.concurrent('a signal', () => {
   });
 
   it('waits no longer than drain_s for a request that never ends', async () => {
-    await using berth = await startServing(newConfig('limits: { drain_s: 0.2 }\n'));
+    await using berth = await startServing(newConfig('server: { drain_s: 0.2 }\n'));
     const create = await beginCreate(berth.baseUrl, berth.apiKey);
     expect(await berth.end('SIGTERM')).toMatchObject({ code: 0, signal: null });
     await create.closed;

@@ -30,8 +30,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   writeFileSync(
     config,
     `platform: { driver: exec, command: [${process.execPath}, driver.mjs] }
-limits: { drain_s: ${DRAIN_S} }
-log: { level: info }
+server: { drain_s: ${DRAIN_S} }
+log_level: info
 database: sqlite:data/berth.db
 `,
   );
@@ -76,7 +76,7 @@ it('ends within drain_s while the driver answers nothing any more, and does not 
     () => berth.stderr,
   );
   expect(await berth.end('SIGTERM')).toMatchObject({ code: 0 });
-  expect(berth.stderr).toContain('still run at the end of limits.drain_s');
+  expect(berth.stderr).toContain('still run at the end of server.drain_s');
   const pid = Number(/list 2 of (\d+)/.exec(berth.stderr)?.[1]);
   await until(
     async () => !isAlive(pid),

@@ -1,4 +1,5 @@
-import type { ProviderProfile, Selection, VolumeProfile } from '../../src/marketplace/providers/profile.ts';
+import { isOfAll } from '../../src/marketplace/providers/capabilities.ts';
+import type { MachineRule, ProviderProfile, VolumeProfile } from '../../src/marketplace/providers/profile.ts';
 
 /** docs/providers.md: the profiles that come with Berth, for readers. */
 export function providersPage(profiles: readonly ProviderProfile[]): string {
@@ -14,21 +15,23 @@ export function providersPage(profiles: readonly ProviderProfile[]): string {
 
 function overview(profiles: readonly ProviderProfile[]): string[] {
   const rows: [string, (profile: ProviderProfile) => string][] = [
-    ['stop', ({ instances: { stop } }) => support(stop)],
-    ['restart', ({ instances: { restart } }) => support(restart)],
+    ['stop', (profile) => support(profile, 'no_stop')],
+    ['restart', (profile) => support(profile, 'no_restart')],
     ['volumes', ({ volumes }) => (volumes === null ? 'no' : 'yes')],
-    ['size, GB', ofVolumes(({ size_gb: { min, max } }) => `${min} to ${max}`)],
+    ['size, GB', ofVolumes(({ min_size_gb: min, max_size_gb: max }) => `${min} to ${max}`)],
     ['USD per GB and hour', ofVolumes((volumes) => usd(volumes.price_per_gb_hour))],
     ['name, at most', ofVolumes((volumes) => `${volumes.name_max_length} characters`)],
     ['per instance', ofVolumes((volumes) => String(volumes.max_per_instance ?? 'several'))],
     ['on several instances', ofVolumes((volumes) => (volumes.shareable ? 'yes' : 'no'))],
-    ['`cloudId`', ofVolumes((volumes) => (volumes.cloud_id ? 'required' : 'no'))],
+    [
+      '`cloudId`',
+      ofVolumes((volumes) =>
+        Object.values(volumes.regions).some(({ clouds }) => clouds) ? 'required' : 'no',
+      ),
+    ],
     ['`deploymentId` at create', ofVolumes((volumes) => (volumes.attach_at_create ? 'yes' : 'no'))],
     ['attach later', ofVolumes(attach)],
-    [
-      'detach',
-      ofVolumes(({ detach }) => (detach.allowed === 'always' ? 'yes' : 'when the deployment is over')),
-    ],
+    ['detach', ofVolumes(({ no_detach: no }) => (no === undefined ? 'yes' : 'when the deployment is over'))],
     ['grow', ofVolumes((volumes) => (volumes.grow ? 'yes' : 'no'))],
     ['rename', ofVolumes((volumes) => (volumes.rename ? 'yes' : 'no'))],
   ];
@@ -44,52 +47,63 @@ function ofVolumes(cell: (volumes: VolumeProfile) => string): (profile: Provider
   return ({ volumes }) => (volumes === null ? '' : cell(volumes));
 }
 
-function support(action: ProviderProfile['instances']['stop']): string {
-  if (!action.supported) return 'no';
-  return action.except.length === 0 ? 'yes' : 'yes, with exceptions';
+type Action = Parameters<typeof isOfAll>[1];
+
+function support(profile: ProviderProfile, action: Action): string {
+  if (isOfAll(profile, action)) return 'no';
+  return rules(profile, action).length === 0 ? 'yes' : 'yes, with exceptions';
 }
 
-function attach({ attach: rule }: VolumeProfile): string {
-  if (!rule.supported) return 'no';
-  return rule.restarts_instance ? 'yes, restarts the instance' : 'yes';
+/** The rules with this key, each with its value. */
+function rules<K extends keyof MachineRule>({ machines }: ProviderProfile, key: K) {
+  return machines.flatMap((rule) => {
+    const { [key]: value } = rule;
+    return value === undefined ? [] : [{ which: named(rule), value }];
+  });
 }
 
-function section({ id, name, instances, volumes, notes }: ProviderProfile): string[] {
-  const { stop, restart, deploy_timeouts: timeouts, minimum_reservations: reservations } = instances;
+function attach({ no_attach: no, attach_restarts_instance: restarts }: VolumeProfile): string {
+  if (no !== undefined) return 'no';
+  return restarts ? 'yes, restarts the instance' : 'yes';
+}
+
+function section(profile: ProviderProfile): string[] {
+  const { id, name, machines, volumes } = profile;
+  const bridged = machines.flatMap(({ nvlink, offers }) => (nvlink ? (offers ?? []) : []));
   return [
     `## ${name} (\`${id}\`)`,
     '',
-    ...reasons('Stop', stop),
-    ...reasons('Restart', restart),
-    `- Deploy timeout, minutes: ${timeouts.map(({ minutes, ...which }) => `${minutes} (${named(which)})`).join(', ')}.`,
-    ...reservations.map(
-      ({ minutes, ...which }) => `- Minimum rental, minutes: ${minutes} (${named(which)}).`,
+    ...reasons('Stop', profile, 'no_stop'),
+    ...reasons('Restart', profile, 'no_restart'),
+    `- Deploy timeout, minutes: ${rules(profile, 'deploy_timeout_minutes')
+      .map(({ value, which }) => `${value} (${which})`)
+      .join(', ')}.`,
+    ...rules(profile, 'minimum_reservation_minutes').map(
+      ({ value, which }) => `- Minimum rental, minutes: ${value} (${which}).`,
     ),
-    ...instances.stopped_prices.map(
-      ({ stopped_price_per_hour: price, ...which }) =>
-        `- Stopped, ${usd(price)} USD per hour where the provider announces nothing: ${named(which)}.`,
+    ...rules(profile, 'stopped_price_per_hour').map(
+      ({ value, which }) =>
+        `- Stopped, ${usd(value)} USD per hour where the provider announces nothing: ${which}.`,
     ),
-    ...(instances.nvlink_offers.length === 0
-      ? []
-      : [`- Joined by NVLink bridges: ${codes(instances.nvlink_offers)}.`]),
+    ...(bridged.length === 0 ? [] : [`- Joined by NVLink bridges: ${codes(bridged)}.`]),
     ...(volumes === null ? [] : volumeLines(volumes)),
-    ...notes.map((note) => `- ${note}`),
     '',
   ];
 }
 
-function reasons(title: string, action: ProviderProfile['instances']['stop']): string[] {
-  if (!action.supported || action.except.length === 0) return [];
-  return [`- ${title}: not ${action.except.map(named).join('; not ')}.`];
+function reasons(title: string, profile: ProviderProfile, action: Action): string[] {
+  const except = rules(profile, action);
+  if (isOfAll(profile, action) || except.length === 0) return [];
+  return [`- ${title}: not ${except.map(({ which }) => which).join('; not ')}.`];
 }
 
 function volumeLines(volumes: VolumeProfile): string[] {
-  const { attach: rule, detach, type, mount, regions } = volumes;
+  const { no_attach: noAttach, no_detach: noDetach, type, mount_command: mount, regions } = volumes;
   return [
-    ...(rule.supported ? [] : [`- Attach: ${rule.reason}`]),
-    ...(detach.reason === undefined ? [] : [`- Detach: ${detach.reason}`]),
+    ...(noAttach === undefined ? [] : [`- Attach: ${noAttach}`]),
+    ...(noDetach === undefined ? [] : [`- Detach: ${noDetach}`]),
     ...(type === undefined ? [] : [`- Volumes have the type \`${type}\`.`]),
-    ...(mount === undefined ? [] : [`- Mounted with \`${mount.command}\` from \`${mount.pseudopath}\`.`]),
+    ...(mount === undefined ? [] : [`- Mounted with \`${mount}\` from \`${volumes.mount_pseudopath}\`.`]),
     ...Object.entries(regions).flatMap(([region, own]) => [
       ...(own.max_size_gb === undefined ? [] : [`- At most ${own.max_size_gb} GB in \`${region}\`.`]),
       ...(own.price_per_gb_hour === undefined
@@ -106,7 +120,7 @@ function volumeLines(volumes: VolumeProfile): string[] {
   ];
 }
 
-function named({ instance_types: types, regions, offers }: Selection): string {
+function named({ instance_types: types, regions, offers }: MachineRule): string {
   const parts = [
     ...(types === undefined ? [] : [codes(types)]),
     ...(offers === undefined ? [] : [codes(offers)]),

@@ -15,7 +15,7 @@ import { Lives } from './processes.ts';
 export const TIMES = { actionS: 45, lifecycleWaitS: 5, findCreateS: 30, blinkS: 20 };
 
 const CONFIG = `billing: { minimum_runtime_minutes: 0 }
-log: { level: info }
+log_level: info
 `;
 
 const OPTIONS = JSON.stringify({

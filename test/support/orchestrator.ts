@@ -44,12 +44,10 @@ export interface TestOptions {
   /** Merged over the defaults. */
   platform?: Partial<SimulatorBehavior>;
   reconcile?: ReconcileChanges;
-  rateLimits?: Partial<Config['rate_limits']>;
+  rateLimits?: Partial<Exclude<Config['rate_limits'], false>>;
   trustedProxies?: number;
   quotas?: Partial<Config['quotas']>;
-  retention?: Config['retention'];
-  failedInstances?: Config['failed_instances'];
-  losses?: Partial<Config['losses']>;
+  retention?: Partial<Config['retention']>;
   /** `server.admin.hosts` */
   adminHosts?: string[];
   catalog?: Catalog;
@@ -252,22 +250,22 @@ function testConfig({
   adminHosts = [],
   quotas,
   retention,
-  failedInstances,
-  losses,
 }: TestOptions): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
     ...config,
     quotas: { ...config.quotas, ...quotas },
-    retention: retention ?? config.retention,
-    failed_instances: failedInstances ?? config.failed_instances,
-    losses: { ...config.losses, ...losses },
+    retention: { ...config.retention, ...retention },
     server: {
       ...config.server,
       trusted_proxies: trustedProxies,
       admin: { ...config.server.admin, hosts: adminHosts },
     },
-    rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },
+    rate_limits: rateLimits !== undefined && {
+      requests_per_second: 50,
+      creates_per_second: 5,
+      ...rateLimits,
+    },
   };
 }
 

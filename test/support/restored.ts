@@ -55,7 +55,7 @@ export async function startOn(
   const collect = (fields: object, message: string) => void lines.push({ fields: { ...fields }, message });
   const { config } = loadConfig({ flags: {}, env: {} });
   const orchestrator = await startOrchestrator({
-    config: { ...config, rate_limits: { ...config.rate_limits, enabled: false } },
+    config: { ...config, rate_limits: false },
     reconcile: { ...fastReconcile(clock), ...reconcile },
     store,
     clock,

@@ -1,4 +1,5 @@
-import { openStore } from '../../../src/compose/stores/orchestrator.ts';
+import { orchestratorStores } from '../../../src/compose/stores/orchestrator.ts';
+import { openIn } from '../../../src/compose/stores/stores.ts';
 import { systemClock as clock } from '../../../src/runtime/system.ts';
 import { storeInstances } from '../../orchestrator/stored-instances.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';
@@ -14,7 +15,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
   const { ids } = await storeInstances(database, 2);
   const [dueId = '', waitingId = ''] = ids;
   const work = { resourceKind: 'instance', kind: 'create', deadlineAt: null } as const;
-  const filled = await openStore(database, () => undefined);
+  const filled = await openIn(orchestratorStores, database, {});
   await filled.transact(async (tx) => {
     await tx.work.put({ ...work, resourceId: waitingId, notBefore: clock.now() + HOUR_MS });
   });
@@ -27,7 +28,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
       change: { resource_id: numbered('inst') },
     },
   ]);
-  const store = await openStore(database, () => undefined);
+  const store = await openIn(orchestratorStores, database, {});
   const meter = await cpuMeter(database);
   const claimOne = async (): Promise<void> => {
     const now = clock.now();

@@ -25,7 +25,7 @@ export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
     `server: { port: 0, admin: { port: 0 } }
 providers:
   - { id: provider-b, base_url: 'http://127.0.0.1:9/v1', api_key_env: BENCH_KEY, allow_private: true }
-log: { level: silent }
+log_level: silent
 `,
   );
   const config = loadMarketplaceConfig({ file, flags: { database }, env: {} });

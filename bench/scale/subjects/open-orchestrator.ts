@@ -20,7 +20,7 @@ export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
   const { ids, apiKey } = await storeInstances(database, 1);
   await storeTombstones(database, ids[0] ?? '', n);
   const file = join(folder, 'berth.yaml');
-  writeFileSync(file, 'server: { admin: { port: 0 } }\nlog: { level: silent }\n');
+  writeFileSync(file, 'server: { admin: { port: 0 } }\nlog_level: silent\n');
   const { config } = loadConfig({ file, flags: { port: '0', database }, env: {} });
   const meter = await cpuMeter(database);
   const serveOnce = async (): Promise<number> => {

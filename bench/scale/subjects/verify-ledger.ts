@@ -1,4 +1,5 @@
-import { openMarketplaceStore } from '../../../src/compose/stores/marketplace.ts';
+import { marketplaceStores } from '../../../src/compose/stores/marketplace.ts';
+import { openIn } from '../../../src/compose/stores/stores.ts';
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
 import { systemClock } from '../../../src/runtime/system.ts';
 import { SLICES_A_DAY, storeBooks } from '../../marketplace/stored-books.ts';
@@ -9,7 +10,7 @@ import type { OpenSubject } from '../measure.ts';
 export const open: OpenSubject = async ({ n, createDatabase }) => {
   const database = await createDatabase();
   await storeBooks(database, Math.ceil(n / SLICES_A_DAY));
-  const store = await openMarketplaceStore(database, () => undefined);
+  const store = await openIn(marketplaceStores, database, {});
   const meter = await cpuMeter(database);
   return {
     round: async () => {

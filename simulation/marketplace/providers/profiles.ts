@@ -2,14 +2,13 @@ import type { Configuration } from '../../../src/contract/configuration.ts';
 import { providerProfileSchema } from '../../../src/marketplace/providers/profile.ts';
 
 const volumes = {
-  size_gb: { min: 1, max: 10_000 },
+  min_size_gb: 1,
+  max_size_gb: 10_000,
   price_per_gb_hour: 0.000274,
   name_max_length: 60,
   max_per_instance: 3,
   shareable: true,
   attach_at_create: true,
-  attach: { supported: true },
-  detach: { allowed: 'always' },
   grow: true,
   rename: true,
 };
@@ -20,21 +19,22 @@ export const profiles = [
     id: 'able',
     name: 'Able',
     volumes,
-    instances: {
-      stop: { supported: true, except: [{ instance_types: ['SPOT'], reason: 'Spot cannot be stopped.' }] },
-      restart: { supported: true },
-      deploy_timeouts: [{ minutes: 4 }],
-    },
+    machines: [
+      { instance_types: ['SPOT'], no_stop: 'Spot cannot be stopped.' },
+      { deploy_timeout_minutes: 4 },
+    ],
   }),
   providerProfileSchema.parse({
     id: 'plain',
     name: 'Plain',
-    instances: {
-      stop: { supported: false, reason: 'Plain cannot stop instances.' },
-      restart: { supported: false, reason: 'Plain cannot restart instances.' },
-      deploy_timeouts: [{ minutes: 5 }],
-      minimum_reservations: [{ instance_types: ['BARE_METAL'], minutes: 5 }],
-    },
+    machines: [
+      {
+        no_stop: 'Plain cannot stop instances.',
+        no_restart: 'Plain cannot restart instances.',
+        deploy_timeout_minutes: 5,
+      },
+      { instance_types: ['BARE_METAL'], minimum_reservation_minutes: 5 },
+    ],
     volumes: {
       ...volumes,
       shareable: false,
@@ -42,8 +42,8 @@ export const profiles = [
       max_per_instance: 1,
       grow: false,
       rename: false,
-      attach: { supported: false, reason: 'Plain attaches a volume only at the create.' },
-      detach: { allowed: 'ended' },
+      no_attach: 'Plain attaches a volume only at the create.',
+      no_detach: 'Plain detaches a volume only from an ended deployment.',
     },
   }),
 ];

@@ -27,7 +27,7 @@ beforeAll(() => {
   writeFileSync(
     config,
     `database: sqlite:m.db
-log: { level: silent }
+log_level: silent
 providers:
 - { id: provider-d, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_D, allow_private: true }
 `,

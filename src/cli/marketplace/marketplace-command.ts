@@ -93,7 +93,6 @@ function printWelcome(
   printLine(`Berth's marketplace serves ${baseUrl}`);
   printFacts([
     ['providers', providers.join(', ')],
-    ['docs', String(new URL('/docs', baseUrl))],
     ...adminLines(admin, sameMarketplace('operators create me', flags)),
   ]);
   printLine('');

@@ -34,7 +34,7 @@ beforeAll(async () => {
   writeFileSync(
     config,
     `database: sqlite:m.db
-log: { level: silent }
+log_level: silent
 providers:
 - { id: provider-a, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_A, allow_private: true }
 - { id: provider-b, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_A, allow_private: true }
@@ -270,7 +270,7 @@ describe('the commands for the operator of a marketplace', () => {
     writeFileSync(
       asked,
       `database: sqlite:asked-${status}.db
-log: { level: silent }
+log_level: silent
 providers:
 - { id: provider-a, base_url: "${server.baseUrl}", api_key_env: KEY_A, allow_private: true }
 `,

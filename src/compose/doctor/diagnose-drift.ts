@@ -41,7 +41,7 @@ export async function* diagnoseDrift(
     const askedAt = clock.now();
     const listing = await observe(waiting, () => driver.list(), 'list');
     const asked = { platform, otherPlatforms, listing, askedAt };
-    const keepDisksMs = config.losses.keep_disks_hours * HOUR_MS;
+    const keepDisksMs = config.retention.lost_disks_hours * HOUR_MS;
     const found = await findDrift(read, { ...asked, keepDisksMs, driver });
     return found.map((finding) => ({ platform, ...finding }));
   };

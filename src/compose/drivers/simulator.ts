@@ -56,7 +56,7 @@ export async function serveSimulator({
     );
   const catalog = catalogOf(loadCatalog(config.catalog, sellingPlatforms(config)), name);
   checkState(stateFile);
-  const log = createLog(config.log.level);
+  const log = createLog(config.log_level);
   const clock = systemClock;
 
   const nextId = requestIds(systemRandom);
@@ -66,7 +66,7 @@ export async function serveSimulator({
     parts,
   );
   const { server, origin } = await listen(
-    { ...config, server: { host, port: port ?? portOf(options) } },
+    { server: { ...config.server, tls: undefined, host, port: port ?? portOf(options) } },
     { nextId, refuse: refuseWire, log },
     (request, response) => listener(request, response),
   );

@@ -16,7 +16,7 @@ it('uses the defaults of the configuration', () => {
 it('takes the hours, the limits of a team and the days of its volumes from the configuration', () => {
   const config = marketplaceConfigSchema.parse({
     team_limits: { deployments: 3, volumes: null, volume_gb: 500 },
-    billing: { required_hours: 6, zero_balance: { volumes_kept_days: 30 } },
+    billing: { required_hours: 6, volumes_kept_days: 30 },
   });
   const { spending, billing } = toMarketplaceOptions(config);
   expect(spending).toEqual({

@@ -1,11 +1,6 @@
 import type { MarketplaceConfig, MarkupEntry } from '../../config/marketplace/schema.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
-import {
-  defaultOptions,
-  defaultRateLimits,
-  type MarketplaceOptions,
-  type RateLimitOptions,
-} from '../../marketplace/model/options.ts';
+import { defaultOptions, type MarketplaceOptions } from '../../marketplace/model/options.ts';
 import { type Markup, type Markups, noMarkups } from '../../marketplace/providers/markup.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 
@@ -18,7 +13,7 @@ export function toMarketplaceOptions({
   team_limits,
   retention,
 }: MarketplaceConfig): MarketplaceOptions {
-  const { grace_minutes, stopped_grace_hours, volumes_kept_days } = billing.zero_balance;
+  const { grace_minutes, stopped_grace_hours, volumes_kept_days } = billing;
   const { zeroBalance } = defaultOptions.billing;
   return {
     ...defaultOptions,
@@ -61,15 +56,4 @@ export function toMarkups(entry: MarkupEntry | undefined): Markups {
 function toMarkup({ percent, usd_per_hour: usd }: Omit<MarkupEntry, 'offers'>): Markup | null {
   if (percent !== undefined) return { basisPoints: Math.round(percent * 100) };
   return usd === undefined ? null : { microUsdPerHour: microUsdFromUsd(usd) };
-}
-
-/** Converts `rate_limits:`. */
-export function toRateLimits({ rate_limits: limits }: MarketplaceConfig): RateLimitOptions {
-  return {
-    ...defaultRateLimits,
-    catalogReads: limits.catalog_reads,
-    accountRequests: limits.account_requests,
-    creates: limits.creates_per_user,
-    otherRequests: limits.other_requests,
-  };
 }

@@ -95,12 +95,10 @@ function probeOf({ allow_private, verify_ssh }: ProviderEntry): SshProbe | null 
 
 function credentialOf(entry: ProviderEntry, env: Parts['env']): Credential {
   if (entry.username !== undefined) {
-    const source = { env: entry.password_env, file: entry.password_file };
-    const password = readSecretSource(source, env, `the password of ${entry.id}`);
+    const password = readSecretOf(entry.password_env, env, `the password of ${entry.id}`);
     return { exchange: { username: entry.username, password } };
   }
-  const source = { env: entry.api_key_env, file: entry.api_key_file };
-  const apiKey = readSecretSource(source, env, `the API key of ${entry.id}`);
+  const apiKey = readSecretOf(entry.api_key_env, env, `the API key of ${entry.id}`);
   return entry.exchange ? { exchange: { api_key: apiKey } } : { apiKey };
 }
 
@@ -145,24 +143,21 @@ export function hourlyLog({ clock, log }: Pick<Parts, 'clock' | 'log'>): NonNull
   };
 }
 
-export interface SecretSource {
-  env?: string | undefined;
-  file?: string | undefined;
-}
-
 /**
- * Reads a secret. No message contains any part of it. @throws {Fatal} if it is missing or empty; `what` describes its
- * use
+ * Reads a secret from a variable, or from the file that VARIABLE_FILE names. No message contains any part of it.
+ * @throws {Fatal} if it is missing or empty; `what` describes its use
  */
-export function readSecretSource(
-  { env: variable, file }: SecretSource,
+export function readSecretOf(
+  variable: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
   what: string,
 ): string {
-  const secret = (variable === undefined ? readFile(file ?? '', what) : (env[variable] ?? '')).trim();
+  const given = variable && env[variable];
+  const file = env[`${variable}_FILE`];
+  const secret = (given || (file ? readFile(file, what) : '')).trim();
   if (secret !== '') return secret;
   throw new Fatal(
-    variable === undefined
+    file && !given
       ? `The file ${file} is empty, and should hold ${what}.`
       : `The environment variable ${variable} is not set, and should hold ${what}.`,
   );

@@ -17,6 +17,9 @@ const LIVE_TOKENS = 10_000;
 /** A failed login is not counted; its answer is delayed. */
 const TOKENS_PER_ACCOUNT = { perSecond: 1, burst: 100 };
 
+/** Without limits, nothing is counted. */
+const UNLIMITED = { requests_per_second: 1, creates_per_second: 1 };
+
 type HttpParts = Pick<HttpDeps, 'store' | 'catalog' | 'clock' | 'random' | 'log' | 'tracing'> &
   Pick<
     ConstructorParameters<typeof Metrics>[0],
@@ -50,10 +53,8 @@ export function composeHttp(
   platforms: PlatformStates,
 ): HttpDeps {
   const { rate_limits: limits, quotas } = config;
-  const toBucket = (bucket: { per_second: number; burst: number }) => ({
-    perSecond: bucket.per_second,
-    burst: bucket.burst,
-  });
+  const enabled = limits !== false;
+  const { requests_per_second: requests, creates_per_second: creates } = limits || UNLIMITED;
   const sale = saleOf(platforms);
   const version = packageVersion();
   return {
@@ -68,10 +69,10 @@ export function composeHttp(
     authenticator: new Authenticator({ store, clock, environmentKey }),
     polledReads: new PolledReads(store),
     rateLimits: new RateLimits(clock, {
-      enabled: limits.enabled,
+      enabled,
       pollsPerInstance: POLLS_PER_INSTANCE,
-      requestsPerAccount: toBucket(limits.requests_per_account),
-      createsPerAccount: toBucket(limits.creates_per_account),
+      requestsPerAccount: { perSecond: requests, burst: 10 * requests },
+      createsPerAccount: { perSecond: creates, burst: 20 * creates },
       tokensPerAccount: TOKENS_PER_ACCOUNT,
     }),
     listStreams: new ListStreams(
@@ -83,7 +84,7 @@ export function composeHttp(
         ),
     ),
     passwordChecks: new PasswordChecks(random, checkPassword),
-    failedLogins: new FailedLogins(clock, limits),
+    failedLogins: new FailedLogins(clock, { enabled }),
     metrics: new Metrics({
       version,
       store,

@@ -1,7 +1,7 @@
 import { createClient } from '../../client/create-client.ts';
 import type { RandomState } from '../../drivers/kit/seeded-random.ts';
 import { grant } from '../../marketplace/ledger/credit.ts';
-import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
+import { defaultOptions, defaultRateLimits, noRateLimits } from '../../marketplace/model/options.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
 import { noMarkups } from '../../marketplace/providers/markup.ts';
 import { resolveTeam } from '../../marketplace/teams/access.ts';
@@ -136,7 +136,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts) {
 
 /** Opens a saved marketplace, or a new one. */
 function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
-  const { settings, clock, seed, log } = parts;
+  const { clock, seed, log } = parts;
   const time = revocable(clock);
   const random = createRestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
@@ -149,20 +149,8 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
       options: {
         ...defaultOptions,
         maxLosses: { ...defaultOptions.maxLosses, least: UNLIMITED },
-        spending: {
-          ...defaultOptions.spending,
-          teamLimits: teamLimitsOf(settings),
-        },
       },
-      rateLimits: parts.hasRateLimits
-        ? defaultRateLimits
-        : {
-            ...defaultRateLimits,
-            catalogReads: UNLIMITED,
-            accountRequests: UNLIMITED,
-            creates: UNLIMITED,
-            otherRequests: UNLIMITED,
-          },
+      rateLimits: parts.hasRateLimits ? defaultRateLimits : noRateLimits,
       providers: clientsOf(parts, keys, time.clock),
       gpuTypes: loadGpuTypes(),
       mailer: {
@@ -194,12 +182,6 @@ function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?:
     if (seen.length > 0) await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
   };
   return { wake, started: () => running, deps, operate, opened, time, polls, confirm };
-}
-
-function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {
-  const { teamLimits } = defaultOptions.spending;
-  const { volume_gb: volumeGb = teamLimits.volumeGb, ...limits } = given;
-  return { ...teamLimits, ...limits, volumeGb };
 }
 
 /** Keys by the names of the providers. */

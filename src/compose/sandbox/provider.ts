@@ -9,6 +9,7 @@ import { digestSecret } from '../../keys/api-key.ts';
 import { type ProviderProfile, providerProfileSchema } from '../../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
+import { type Catalog, toCatalog } from '../../orchestrator/catalog/catalog.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { MarkName } from '../../orchestrator/model/marks.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
@@ -21,15 +22,13 @@ import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import type { Faults } from '../../sandbox/faults/faults.ts';
 import { wholeAnswer } from '../../sandbox/journal/whole-answer.ts';
 import { manifestOf, modelProbe, rulesOf, type SandboxMachine } from '../../sandbox/machines.ts';
-import { type Timing, toProviderName } from '../../sandbox/options.ts';
+import type { Timing } from '../../sandbox/options.ts';
 import type { SandboxProvider, Server } from '../../sandbox/provider.ts';
 import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import type { Transitions } from '../../sandbox/transitions/transitions.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
-import type { createGuests as CreateGuests } from './guests.ts';
-import { openCatalog } from './live-catalog.ts';
 import { createRestartRandom } from './restart-random.ts';
 import { createWakeUps } from './wake-ups.ts';
 
@@ -38,7 +37,6 @@ export interface ProviderParts {
   name: string;
   catalogFile: string | undefined;
   capacity: 'unlimited' | 'catalog';
-  profile: string | undefined;
   config: Config;
   clock: SandboxClock;
   seed: string;
@@ -47,8 +45,6 @@ export interface ProviderParts {
   faults: Pick<Faults, 'carry' | 'probe' | 'falsifiesLists'>;
   transitions: Pick<Transitions, 'carry'>;
   timing: Timing;
-  /** Whether machines have real SSH servers. */
-  ssh: boolean;
   log: Log;
   /** Called when a machine, a volume or an instance changes. */
   changed(): void;
@@ -59,8 +55,6 @@ interface SavedProvider {
   database: Buffer;
   platform: Stored<SandboxMachine>;
   random: RandomState;
-  /** The disks of machines that have SSH servers. */
-  disks?: Buffer | undefined;
 }
 
 export type StartedProvider = Awaited<ReturnType<typeof startProvider>>;
@@ -68,11 +62,9 @@ export type StartedProvider = Awaited<ReturnType<typeof startProvider>>;
 /** Starts a provider. Its orchestrator starts with the first request: until then it has no work. @throws {Fatal} */
 export async function startProvider(parts: ProviderParts) {
   const { name, clock, origin } = parts;
-  const { profile, ...source } = loadProvider(name, parts);
-  const sold = openCatalog({ ...source, capacity: parts.capacity });
-  // The code of SSH servers is loaded only if they are used.
-  const guests = parts.ssh ? (await import('./guests.ts')).createGuests : undefined;
-  const open = opener(parts, sold, profile, guests);
+  const { profile, catalog: file } = loadProvider(name, parts.catalogFile);
+  const catalog = parts.capacity === 'catalog' ? toCatalog(file) : withoutLimits(toCatalog(file));
+  const open = opener(parts, catalog, profile);
   let current = open();
   /** Adds an account and returns its key. */
   const addAccount = async (account: string): Promise<string> => {
@@ -126,16 +118,13 @@ export async function startProvider(parts: ProviderParts) {
           attachments: volumes.attachments(),
         }),
         random: current.deps.random.state(),
-        disks: current.guests?.image(),
       };
     },
     /** Running work is abandoned, as in a crash. */
     async load(saved) {
       current.time.revoke();
-      await current.guests?.close();
       await current.opened.close();
       current = open(saved);
-      await current.guests?.begin();
       if (!current.isEmpty()) await clock.during(current.wake());
     },
     async close() {
@@ -147,20 +136,9 @@ export async function startProvider(parts: ProviderParts) {
 
 /** Opens a saved provider, or a new one. */
 function opener(
-  {
-    name,
-    config,
-    clock,
-    seed: whole,
-    faults,
-    transitions,
-    timing,
-    log,
-    ...parts
-  }: Omit<ProviderParts, 'ssh'>,
-  { catalog, reload }: ReturnType<typeof openCatalog>,
+  { name, config, clock, seed: whole, faults, transitions, timing, log, ...parts }: ProviderParts,
+  catalog: Catalog,
   profile: ProviderProfile,
-  createGuests: typeof CreateGuests | undefined,
 ) {
   const seed = `${whole}/${name}`;
   const rules = rulesOf(catalog, manifestOf(profile), timing, seed);
@@ -174,24 +152,14 @@ function opener(
     const time = revocable(clock);
     const random = createRestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
-    const guests = createGuests?.({
-      sandboxClock: clock,
-      clock: time.clock,
-      rules,
-      seed,
-      timing,
-      changed,
-      stored,
-      disks: saved?.disks,
-    });
     const draws = new Draws(seed);
     const storage = { machine: changed, volume: changed, attachment: changed };
-    const platform =
-      guests?.platform ??
-      createPlatform({ clock, rules, machineDraws: draws, volumeDraws: draws, storage }, stored);
-    const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
-    const carry = transitions.carry(name, faults.carry(name));
-    const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
+    const platform = createPlatform(
+      { clock, rules, machineDraws: draws, volumeDraws: draws, storage },
+      stored,
+    );
+    const probe = faults.probe(name, modelProbe(platform, clock));
+    const driver = driverOf(platform, rules.manifest, transitions.carry(name, faults.carry(name)));
     const opened = openMemoryStore(saved?.database);
     // Tests in one sandbox may lose most of its machines at a time. That is an error of the listing only if a fault says so.
     const acceptsLosses = (mark: MarkName) =>
@@ -221,7 +189,6 @@ function opener(
         environmentKey: undefined,
         log,
         failpoint: () => undefined,
-        reload,
       });
     let running: Promise<Orchestrator> | undefined;
     let operating: Promise<Server> | undefined;
@@ -234,7 +201,7 @@ function opener(
       return operateProvider(await wake(), { name, config, catalog, clock, ownClock: time.clock });
     };
     return {
-      ...{ deps, platform, probe, opened, time, guests, wakeUps },
+      ...{ deps, platform, probe, opened, time, wakeUps },
       changes: () => changes,
       isEmpty: () => platform.machines.all().length === 0 && platform.volumes.all().length === 0,
       wake,
@@ -246,7 +213,6 @@ function opener(
         wakeUps.close();
         await (await running)?.close();
         await driver.close();
-        await guests?.close();
       },
     };
   };
@@ -269,48 +235,31 @@ export const CUSTOM = 'custom';
 const customProfile = providerProfileSchema.parse({
   id: CUSTOM,
   name: 'Custom',
-  instances: {
-    stop: { supported: true },
-    restart: { supported: true },
-    deploy_timeouts: [{ minutes: 20 }],
-  },
+  machines: [{ deploy_timeout_minutes: 20 }],
   volumes: {
-    size_gb: { min: 1, max: 100_000 },
+    min_size_gb: 1,
+    max_size_gb: 100_000,
     price_per_gb_hour: 0.0001,
     name_max_length: 60,
     max_per_instance: null,
     shareable: true,
     attach_at_create: true,
-    attach: { supported: true },
-    detach: { allowed: 'always' },
     grow: true,
     rename: true,
   },
 });
 
 interface LoadedProvider {
-  /** The file of its catalog, and what it holds. */
-  file: string;
-  content: CatalogFile;
+  catalog: CatalogFile;
   profile: ProviderProfile;
 }
 
 const bundled = new Map<string, LoadedProvider>();
 
 /** Loads a provider's catalog and profile. Bundled ones are loaded once in a process. @throws {Fatal | ConfigError} */
-function loadProvider(
-  name: string,
-  { catalogFile, profile }: Pick<ProviderParts, 'catalogFile' | 'profile'>,
-): LoadedProvider {
+function loadProvider(name: string, catalogFile: string | undefined): LoadedProvider {
   if (name === CUSTOM && catalogFile !== undefined)
-    return {
-      file: catalogFile,
-      content: loadCatalogFile(catalogFile),
-      profile:
-        profile === undefined
-          ? customProfile
-          : { ...loadProfile(bundledProfileFile(toProviderName(profile)) ?? profile), id: CUSTOM },
-    };
+    return { catalog: loadCatalogFile(catalogFile), profile: customProfile };
   const loaded = bundled.get(name) ?? loadBundled(name);
   bundled.set(name, loaded);
   return loaded;
@@ -320,5 +269,24 @@ function loadBundled(name: string): LoadedProvider {
   const file = bundledProfileFile(name);
   if (file === undefined) throw new Fatal(`There is no provider ${name}: those of the sandbox are a to g.`);
   const catalog = join(packageRoot(), 'fixtures', 'catalogs', `${name}.yaml`);
-  return { file: catalog, content: loadCatalogFile(catalog), profile: loadProfile(file) };
+  return { catalog: loadCatalogFile(catalog), profile: loadProfile(file) };
+}
+
+/** Units of an offer that no test uses up. */
+const UNLIMITED_UNITS = 1_000_000_000;
+
+/** The catalog with unlimited capacity. What is sold out in the catalog stays sold out. */
+function withoutLimits({ regions, offers }: Catalog): Catalog {
+  const each = <T>(all: ReadonlyMap<string, T>, change: (one: T) => T) =>
+    new Map([...all].map(([id, one]) => [id, change(one)]));
+  return {
+    regions: each(regions, (region) => ({ ...region, storageGb: undefined })),
+    offers: each(offers, (offer) => ({
+      ...offer,
+      placements: offer.placements.map(({ region, units }) => ({
+        region,
+        units: units === 0 ? 0 : UNLIMITED_UNITS,
+      })),
+    })),
+  };
 }

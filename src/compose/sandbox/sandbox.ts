@@ -54,14 +54,7 @@ export type { SandboxProvider } from '../../sandbox/provider.ts';
 export type { ListenOptions, Sandbox, SandboxListener } from '../../sandbox/sandbox.ts';
 export type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 export type { TransitionSetting } from '../../sandbox/transitions/transitions.ts';
-export { toVerdictJunit } from '../../sandbox/verdict/junit.ts';
-export type {
-  AcceptedFailure,
-  Baseline,
-  RuleResult,
-  Verdict,
-  VerdictOptions,
-} from '../../sandbox/verdict/verdict.ts';
+export type { RuleResult, Verdict, VerdictOptions } from '../../sandbox/verdict/verdict.ts';
 
 const silent: Log = {
   debug: () => undefined,
@@ -199,8 +192,12 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
   const faults = new Faults({
     ...{ clock, seed, providers, servers, held, mustStrike },
     seeded: createSeededRandom,
+    struck(fault) {
+      changed();
+      journal.noteFault(fault);
+    },
   });
-  const headers = new KeptHeaders(options.journal_headers, (key) => accounts.nameOf(key));
+  const headers = new KeptHeaders((key) => accounts.nameOf(key));
   const journal = new Journal(() => clock.now(), { headers });
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
   const accountOf = accounts.accountOf.bind(accounts);
@@ -210,11 +207,6 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
     providers,
     market: () => market,
     faults,
-    transitions,
-  });
-  faults.onStrike(({ fault }) => {
-    changed();
-    journal.noteFault(fault);
   });
   return {
     served,
@@ -244,15 +236,13 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
 /** Starts the providers, and then the marketplace. */
 async function startServers(parts: Parts, options: SandboxOptions): Promise<void> {
   const { clock, providers, accounts, router } = parts;
-  const { rate_limits: hasRateLimits = true, ssh = false, capacity = 'unlimited', marketplace } = options;
+  const { rate_limits: hasRateLimits = true, capacity = 'unlimited', marketplace } = options;
   const common = {
     ...parts,
     catalogFile: options.catalog,
-    profile: options.profile,
     capacity,
     config: configOf(hasRateLimits),
     timing: toTiming(options.timing),
-    ssh,
   };
   for (const name of namesOf(options)) {
     const provider = await clock.during(startProvider({ ...common, name }));
@@ -279,7 +269,7 @@ function configOf(rateLimits: boolean): Config {
     ...config,
     // The router reports each client's address.
     server: { ...config.server, trusted_proxies: 1 },
-    rate_limits: { ...config.rate_limits, enabled: rateLimits },
+    rate_limits: rateLimits && config.rate_limits,
   };
 }
 

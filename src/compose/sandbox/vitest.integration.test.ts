@@ -27,7 +27,7 @@ describe('each test has a sandbox of its own, which ends with it [sandbox-test-e
     expect(before).not.toBe(sandbox);
     expect(sandbox.clock.isFrozen).toBe(false);
     expect(sandbox.faults.list()).toEqual([]);
-    expect((await sandbox.control.dump()).providers['provider-b']?.instances).toEqual([]);
+    expect(sandbox.provider('b').platform.machines.all()).toEqual([]);
     expect(await sandbox.control.journal.entries()).toEqual([]);
     expect((await marketClient(sandbox, sandbox.defaultAccount).ask('GET', '/deployments')).body).toEqual([]);
     await expect(before?.fetch('/api/deployments')).rejects.toThrow('The sandbox is closed.');

@@ -184,7 +184,7 @@ describe('the certificates of others', () => {
     writeFileSync(
       file,
       `database: sqlite:b.db
-log: { level: silent }
+log_level: silent
 server: { tls: { cert: tls.crt, key: tls.key } }
 `,
     );

@@ -18,7 +18,7 @@ beforeAll(() => {
   writeFileSync(
     files.config,
     `database: sqlite:m.db
-log: { level: silent }
+log_level: silent
 providers:
 - { id: provider-d, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_D, allow_private: true }
 `,

@@ -8,6 +8,7 @@ import { ApiError } from '../../marketplace/contract/errors.ts';
 import { refuseWire } from '../../marketplace/http/errors.ts';
 import { type RateLimits, rateLimitHeaders } from '../../marketplace/http/rate-limits.ts';
 import { type Mailer, SmtpMailer } from '../../marketplace/mail/mailer.ts';
+import { defaultRateLimits, noRateLimits, type RateLimitOptions } from '../../marketplace/model/options.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
@@ -17,8 +18,8 @@ import { createLog } from '../../runtime/log.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openTracing } from '../../runtime/tracing/open-tracing.ts';
 import { type MarketplaceDeps, startMarketplace } from '../marketplace/marketplace.ts';
-import { toMarketplaceOptions, toRateLimits } from '../marketplace/options.ts';
-import { createClients, loadGpuTypes, readSecretSource } from '../marketplace/providers.ts';
+import { toMarketplaceOptions } from '../marketplace/options.ts';
+import { createClients, loadGpuTypes, readSecretOf } from '../marketplace/providers.ts';
 import { createServerClock } from '../server/clock.ts';
 import { marketplaceStores } from '../stores/marketplace.ts';
 import { openToServe, type Served, serve } from './serve.ts';
@@ -45,7 +46,7 @@ export async function serveMarketplace({
     throw new Fatal(
       'The marketplace has no provider: name one under `providers` in marketplace.yaml and give it with --config; examples/marketplace.yaml shows how.',
     );
-  const log = createLog(config.log.level);
+  const log = createLog(config.log_level);
   const { clock, storeOptions } = createServerClock(config.database, log);
   const certificates = new Certificates({ clock, log });
   const parts = { env, clock, log, certificates };
@@ -110,15 +111,18 @@ function settingsOf(
 ): Pick<MarketplaceDeps, 'options' | 'rateLimits' | 'trustedProxies' | 'corsOrigins'> {
   return {
     options: toMarketplaceOptions(config),
-    rateLimits: toRateLimits(config),
+    rateLimits: rateLimitsOf(config),
     trustedProxies: config.server.trusted_proxies,
     corsOrigins: config.cors_origins,
   };
 }
 
+const rateLimitsOf = ({ rate_limits: areOn }: MarketplaceConfig): RateLimitOptions =>
+  areOn ? defaultRateLimits : noRateLimits;
+
 /** Rate limits for the time before the database is open: no request is counted. */
 function unopenedLimits(config: MarketplaceConfig, clock: Clock): Pick<RateLimits, 'peek'> {
-  const { otherRequests: limit, windowMs } = toRateLimits(config);
+  const { otherRequests: limit, windowMs } = rateLimitsOf(config);
   return { peek: () => ({ limit, remaining: limit, endsAt: clock.now() + windowMs }) };
 }
 
@@ -134,10 +138,9 @@ function createMailer(
     );
     return null;
   }
-  const { host, port, user, password_env, password_file, from } = mail.smtp;
+  const { host, port, user, password_env, from } = mail;
   const server = { host, port, secure: port === SMTPS_PORT, from };
   if (user === undefined) return new SmtpMailer(server);
-  const source = { env: password_env, file: password_file };
-  const password = readSecretSource(source, env, `the password of ${user} at ${host}`);
+  const password = readSecretOf(password_env, env, `the password of ${user} at ${host}`);
   return new SmtpMailer({ ...server, user, password });
 }

@@ -70,7 +70,7 @@ export async function serveOrchestrator(
   const platforms = platformsOf(config);
   const sold = liveOf(loadCatalog(config.catalog, sellingPlatforms(config)));
   const catalog = sold.value;
-  const log = createLog(config.log.level);
+  const log = createLog(config.log_level);
   const { clock, storeOptions }: ServerClock =
     ports.clock === undefined
       ? createServerClock(config.database, log)

@@ -20,7 +20,7 @@ const berthYaml = (more = '') =>
     'server: { port: 0, admin: { port: 0 } }',
     `database: sqlite:${file('berth.db')}`,
     'orphans: stop',
-    'log: { level: silent }',
+    'log_level: silent',
     more,
   ].join('\n');
 

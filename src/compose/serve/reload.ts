@@ -54,10 +54,7 @@ function changedKeys(before: Config, after: Config): string[] {
 }
 
 /** Compares two catalogs by the ids of offers and the tokens of regions. */
-export function differences(
-  before: Catalog,
-  after: Catalog,
-): Pick<Reloaded, 'added' | 'removed' | 'changed'> {
+function differences(before: Catalog, after: Catalog): Pick<Reloaded, 'added' | 'removed' | 'changed'> {
   const [old, now] = [entriesOf(before), entriesOf(after)];
   return {
     added: [...now.keys()].filter((name) => !old.has(name)),

@@ -21,7 +21,7 @@ type Product = Pick<Orchestrator, 'listener' | 'beginDrain' | 'close'> &
   Partial<Pick<ServerOptions, 'refuse'>> & { admin: Pick<ReturnType<typeof adminApp>, 'fetch'> };
 
 interface ServeParts {
-  config: Pick<Config, 'server' | 'limits' | 'database'>;
+  config: Pick<Config, 'server' | 'database'>;
   log: Log;
   /** Default port of /metrics. */
   adminPort: number;
@@ -50,7 +50,7 @@ const RESERVE_MS = 500;
 /** Time for the work to end, even if no time is left after the requests. */
 const LEAST_CLOSE_MS = 2_000;
 const CUT_OFF =
-  'requests or steps of work still run at the end of limits.drain_s: they are cut off, and the next start continues the steps';
+  'requests or steps of work still run at the end of server.drain_s: they are cut off, and the next start continues the steps';
 
 /** Waits until `over`, a time of `performance.now()`. Returns false if `closing` has not settled by then. */
 async function within(over: number, closing: Promise<unknown>): Promise<boolean> {
@@ -103,7 +103,7 @@ export async function serve<P extends Product>(
       withoutAdmin,
       stop: async () => {
         log.info({}, 'draining');
-        const drainMs = config.limits.drain_s * 1000;
+        const drainMs = config.server.drain_s * 1000;
         const over = performance.now() + Math.max(drainMs, LEAST_CLOSE_MS);
         product.beginDrain();
         const drained = server.close(drainMs).then(() => admin?.close());
@@ -111,7 +111,7 @@ export async function serve<P extends Product>(
           over - RESERVE_MS,
           drained.then(() => product.close()),
         );
-        if (!isClosed) log.warn({ drain_s: config.limits.drain_s }, CUT_OFF);
+        if (!isClosed) log.warn({ drain_s: config.server.drain_s }, CUT_OFF);
         await within(over, end());
         log.info({}, 'stopped');
       },

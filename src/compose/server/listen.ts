@@ -15,9 +15,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Listens on the configured address. @throws {Fatal} */
 export async function listen(
   config: {
-    server: Pick<Config['server'], 'host' | 'port' | 'tls'> &
+    server: Pick<Config['server'], 'host' | 'port' | 'tls' | 'connections_per_address'> &
       Partial<Pick<Config['server'], 'trusted_proxies'>>;
-    limits: Config['limits'];
   },
   {
     certificateSeen: seen,
@@ -34,7 +33,7 @@ export async function listen(
     port,
     tls: tls && readTls(tls),
     // Behind a proxy, all connections come from the proxy's address.
-    connectionsPerAddress: proxies > 0 ? 0 : config.limits.connections_per_address,
+    connectionsPerAddress: proxies > 0 ? 0 : config.server.connections_per_address,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     ...parts,
   };

@@ -8,7 +8,7 @@ import { orchestratorFormat } from '../../store/sqlite/orchestrator-format.ts';
 import { type Restored, restoreDatabase } from '../../store/sqlite/restore.ts';
 import { assertNotServed, takeServeLock } from '../../store/sqlite/serve-lock.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
-import { type DepsOn, openIn, type StoreOptions, type Stores, withExisting } from './stores.ts';
+import { type DepsOn, type Stores, withExisting } from './stores.ts';
 
 export const orchestratorStores: Stores<Store> = {
   format: orchestratorFormat,
@@ -18,19 +18,6 @@ export const orchestratorStores: Stores<Store> = {
     return openPostgresStore(url, options);
   },
 };
-
-/**
- * Opens the store, and creates it if missing. `beforeWriting` runs once the database is found undamaged or missing; if
- * it throws, nothing is changed.
- * @throws {DatabaseRefused}
- */
-export async function openStore(
-  database: string,
-  beforeWriting: () => void,
-  options: Pick<StoreOptions, 'log' | 'hearTime'> = {},
-): Promise<Store> {
-  return openIn(orchestratorStores, database, { beforeWriting, ...options });
-}
 
 /** The dependencies of a command that runs beside the server. */
 export type StoreDeps = DepsOn<Store>;

@@ -2,7 +2,6 @@ import { dirname, resolve } from 'node:path';
 import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from '../findings.ts';
 import { createPathResolver, parseConfig, resolveServerPaths } from '../parse-config.ts';
 import { type ConfigFlags, type Environment, readOverrides } from '../settings.ts';
-import { tlsFindings } from '../tls-findings.ts';
 import { readYamlFile } from '../yaml-file.ts';
 import { loadProfile } from './load-profile.ts';
 import { type MarketplaceConfig, marketplaceConfigSchema } from './schema.ts';
@@ -22,16 +21,11 @@ export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptio
   const yaml = path === undefined ? undefined : readYamlFile(path);
   const { config, sources } = parseConfig(marketplaceConfigSchema, yaml, readOverrides(flags, env, PREFIX));
   const inFile = createPathResolver(yaml?.file, new Map([['file', 'file']]));
-  const absolute = <T extends object, K extends keyof T & string>(entry: T, ...keys: K[]): T => ({
-    ...entry,
-    ...Object.fromEntries(
-      keys.flatMap((key) => (typeof entry[key] === 'string' ? [[key, inFile('file', entry[key])]] : [])),
-    ),
-  });
   return {
     ...resolveServerPaths(config, createPathResolver(yaml?.file, sources)),
-    providers: config.providers.map((entry) => absolute(entry, 'api_key_file', 'password_file', 'profile')),
-    ...(config.mail && { mail: { smtp: absolute(config.mail.smtp, 'password_file') } }),
+    providers: config.providers.map((entry) =>
+      entry.profile === undefined ? entry : { ...entry, profile: inFile('file', entry.profile) },
+    ),
   };
 }
 
@@ -45,13 +39,10 @@ export function marketplaceFindings(yaml: YamlFile): Finding[] {
   const parsed = marketplaceConfigSchema.safeParse(yaml.value);
   if (!parsed.success) return toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
   const profiles = parsed.data.providers.flatMap(({ profile }) => profile ?? []);
-  return [
-    ...tlsFindings(yaml),
-    ...profiles.flatMap((profile) =>
-      collectFindings(() => {
-        loadProfile(resolve(dirname(yaml.file), profile));
-        return [];
-      }),
-    ),
-  ];
+  return profiles.flatMap((profile) =>
+    collectFindings(() => {
+      loadProfile(resolve(dirname(yaml.file), profile));
+      return [];
+    }),
+  );
 }

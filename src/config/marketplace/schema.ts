@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { parseBaseUrl } from '../../client/base-url.ts';
-import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
+import { defaultOptions } from '../../marketplace/model/options.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { databaseSchema, limitsSchema, logSchema, serverSchema } from '../server-schema.ts';
+import { databaseSchema, logLevelSchema, serverSchema } from '../server-schema.ts';
 import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
 
 const text = z.string().min(1).max(1000);
 
-/** The name of an environment variable. */
+/** The name of the environment variable that has a secret. If it is not set, NAME_FILE has the path of a file with it. */
 const variableSchema = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable');
@@ -49,15 +49,13 @@ const providerSchema = z
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected lower-case words joined by "-", such as "provider-a"'),
     /** Base URL with the version, such as https://gpu.example/v1. */
     base_url: text,
-    /** Source of the provider's key: exactly one of the two, unless it has a username. */
+    /** Source of the provider's key, unless it has a username. */
     api_key_env: variableSchema.optional(),
-    api_key_file: text.optional(),
     /** Whether the key is exchanged for short-lived tokens. */
     exchange: z.boolean().default(false),
     /** The login, instead of a key. It is exchanged for short-lived tokens. */
     username: text.optional(),
     password_env: variableSchema.optional(),
-    password_file: text.optional(),
     /** Amount added to the provider's prices; by default nothing. */
     markup: markupsSchema.optional(),
     /** File of a custom profile; by default the bundled profile of `fixtures/providers` with the same id. */
@@ -72,25 +70,21 @@ const providerSchema = z
   });
 export type ProviderEntry = z.infer<typeof providerSchema>;
 
-type Login = 'api_key_env' | 'api_key_file' | 'username' | 'password_env' | 'password_file';
-
 function credentialProblems({
-  api_key_env,
-  api_key_file,
+  api_key_env: key,
   username,
-  password_env,
-  password_file,
-}: Partial<Record<Login, string | undefined>>): { path: string[]; message: string }[] {
-  const keys = [api_key_env, api_key_file].filter((value) => value !== undefined).length;
-  const passwords = [password_env, password_file].filter((value) => value !== undefined).length;
-  if (username === undefined && passwords > 0)
+  password_env: password,
+}: Partial<Record<'api_key_env' | 'username' | 'password_env', string | undefined>>): {
+  path: string[];
+  message: string;
+}[] {
+  if (username === undefined && password !== undefined)
     return [{ path: ['username'], message: 'missing: a password needs a username' }];
-  if (username !== undefined && keys > 0)
+  if (username !== undefined && key !== undefined)
     return [{ path: ['username'], message: 'expected a key or a username, not both' }];
-  if (username !== undefined && passwords !== 1)
-    return [{ path: ['username'], message: 'expected password_env or password_file with it' }];
-  if (username === undefined && keys !== 1)
-    return [{ path: [], message: 'expected one of api_key_env and api_key_file' }];
+  if (username !== undefined && password === undefined)
+    return [{ path: ['username'], message: 'expected password_env with it' }];
+  if (username === undefined && key === undefined) return [{ path: [], message: 'expected api_key_env' }];
   return [];
 }
 
@@ -121,15 +115,12 @@ const billingSchema = z
       )
       .max(100)
       .default([]),
-    /** Time from a zero balance until running or stopped deployments end. */
-    zero_balance: z
-      .strictObject({
-        grace_minutes: minutesSchema.default(zeroBalance.graceMs / 60_000),
-        stopped_grace_hours: hoursSchema.nonnegative().default(zeroBalance.stoppedGraceMs / 3_600_000),
-        /** Time from the first notice by mail until volumes are deleted. */
-        volumes_kept_days: daysSchema.min(1).default(zeroBalance.volumes.keepMs / DAY_MS),
-      })
-      .prefault({}),
+    /** Time from a zero balance until running deployments end. */
+    grace_minutes: minutesSchema.default(zeroBalance.graceMs / 60_000),
+    /** Time from a zero balance until stopped deployments end. */
+    stopped_grace_hours: hoursSchema.nonnegative().default(zeroBalance.stoppedGraceMs / 3_600_000),
+    /** Time from the first notice by mail of a zero balance until volumes are deleted. */
+    volumes_kept_days: daysSchema.min(1).default(zeroBalance.volumes.keepMs / DAY_MS),
   })
   .prefault({});
 
@@ -172,32 +163,13 @@ const smtpSchema = z
     port: z.int().min(1).max(65_535).default(587),
     user: text.optional(),
     password_env: variableSchema.optional(),
-    password_file: text.optional(),
     /** Such as `Marketplace <no-reply@example.com>`. */
     from: text,
   })
-  .refine(
-    ({ user, password_env, password_file }) =>
-      [password_env, password_file].filter((value) => value !== undefined).length ===
-      (user === undefined ? 0 : 1),
-    { path: ['user'], error: 'expected a user with one of password_env and password_file, or none of them' },
-  );
-
-const requestsSchema = z.int().min(1).max(1_000_000_000);
-
-/** M: Limits: requests in 15 minutes. */
-const rateLimitsSchema = z
-  .strictObject({
-    /** GET /api/providers and GET /api/gpu-offers, for each address. */
-    catalog_reads: requestsSchema.default(defaultRateLimits.catalogReads),
-    /** Deployments except creates, can-terminate, SSH keys, balance and teams, for each address. */
-    account_requests: requestsSchema.default(defaultRateLimits.accountRequests),
-    /** Accepted POST /api/deployments, for each user without an individual limit. */
-    creates_per_user: requestsSchema.default(defaultRateLimits.creates),
-    /** All other requests, and refused creates, for each address. */
-    other_requests: requestsSchema.default(defaultRateLimits.otherRequests),
-  })
-  .prefault({});
+  .refine(({ user, password_env }) => (user === undefined) === (password_env === undefined), {
+    path: ['user'],
+    error: 'expected a user with password_env, or neither',
+  });
 
 const originSchema = z
   .string()
@@ -218,10 +190,10 @@ export const marketplaceConfigSchema = z
     team_limits: teamLimitsSchema,
     retention: retentionSchema,
     /** If absent, mails are stored and not sent. */
-    mail: z.strictObject({ smtp: smtpSchema }).optional(),
-    limits: limitsSchema,
-    rate_limits: rateLimitsSchema,
-    log: logSchema,
+    mail: smtpSchema.optional(),
+    /** Whether the limits of M: apply. Without them, another server must limit requests. */
+    rate_limits: z.boolean().default(true),
+    log_level: logLevelSchema,
   })
   .superRefine(({ providers }, context) => {
     for (const [index, { id, base_url, profile, allow_private }] of providers.entries()) {

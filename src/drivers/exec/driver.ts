@@ -27,7 +27,6 @@ export const exec: DriverDefinition<ExecConfig> = {
   },
   configSchema: execConfigSchema,
   offerSchema: execOfferSchema,
-  variableKeys: ['environment'],
   placesOnHosts: true,
   imageAdvice: 'The driver program receives the name of the image and finds the image itself.',
   check(options, { env }) {

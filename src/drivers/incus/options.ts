@@ -80,13 +80,10 @@ export const incusConfigSchema = z.strictObject({
   overcommit: z
     .strictObject({
       cpu: z.number().positive().max(100).default(1),
-      memory: z.number().positive().max(10).default(1),
       disk: z.number().positive().max(100).default(1),
     })
     .prefault({}),
   on_foreign_snapshot: onForeignSnapshotSchema,
-  /** Time for a machine to shut down before it is switched off, in seconds. */
-  shutdown_s: z.int().min(1).max(600).default(30),
 });
 export type IncusConfig = z.infer<typeof incusConfigSchema>;
 

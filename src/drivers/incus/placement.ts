@@ -148,7 +148,7 @@ function sharesOf(
       taken: sum(here, (one) => cpusOf(one.expanded_config['limits.cpu'])),
     },
     memory: {
-      total: memory.total * overcommit.memory,
+      total: memory.total,
       taken: sum(here, (one) => bytesOf(one.expanded_config['limits.memory']) ?? 0),
     },
     disk: {

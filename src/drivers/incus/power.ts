@@ -8,12 +8,14 @@ import { lacksRoom } from './placement.ts';
 import type { MachineMethod } from './platform.ts';
 import { isFrozen, isRunning, isStopped, mark } from './translate.ts';
 
+/** Time for a machine to shut down before it is switched off, in seconds. */
+const SHUTDOWN_S = 30;
+
 /** Stops one run of the machine. If it was started again since, the new run gets its own shutdown request. */
 export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) => {
   const found = await findOwn(platform, ref);
   if ('outcome' in found) return found;
   const { instance } = found;
-  const { options } = platform;
   if (isStopped(instance)) {
     if (await releaseGpus(platform, instance)) return underWay('stopped', 'release GPUs');
     return done(await showMachine(platform, instance));
@@ -33,7 +35,7 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
   if (now === undefined || runOf(now) !== run) return underWay('stop');
   const body = isForced
     ? { action: 'stop', force: true, timeout: -1 }
-    : { action: 'stop', timeout: options.shutdown_s };
+    : { action: 'stop', timeout: SHUTDOWN_S };
   return setPower(platform, instance.name, body, isForced ? 'force' : 'stop', `:${run}`);
 };
 

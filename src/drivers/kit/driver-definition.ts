@@ -73,8 +73,6 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
   readonly configSchema: z.ZodType<Options> & z.core.$ZodTypeDiscriminable;
   /** The keys that name files. A relative path is resolved against berth.yaml, so the driver gets an absolute one. */
   readonly fileKeys?: readonly string[];
-  /** The keys that list environment variables. Each of these must be set when Berth starts. */
-  readonly variableKeys?: readonly string[];
   /**
    * Checks whether the driver could be opened, as far as this machine can tell. Writes nothing and calls nothing.
    *

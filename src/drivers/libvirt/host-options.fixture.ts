@@ -7,11 +7,10 @@ export function someHostOptions(overrides: Partial<HostOptions> = {}): HostOptio
     datacenter: 'fra',
     group: 'default',
     public_ip: '192.0.2.1',
-    public_ip_elsewhere: false,
     pool: 'berth',
     network: { mode: 'bridged', bridge: 'br0', address_from: 'arp' },
     reserve: { vcpus: 1, memory_gb: 2, disk_gb: 10 },
-    overcommit: { vcpus: 2, memory: 1, disk: 1 },
+    overcommit: { vcpus: 2, disk: 1 },
     state_dir: '/var/lib/berth',
     ...overrides,
   };

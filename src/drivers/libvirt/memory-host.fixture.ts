@@ -70,7 +70,7 @@ export class MemoryHost implements Member {
   constructor(options: Partial<HostOptions> = {}, tree?: SysfsTree) {
     this.options = someHostOptions({
       network: NAT,
-      overcommit: { vcpus: 8, memory: 1, disk: 1 },
+      overcommit: { vcpus: 8, disk: 1 },
       ...options,
     });
     this.name = this.options.name;

@@ -76,8 +76,6 @@ const hostSchema = z
     group: name.default('default'),
     /** The machines' public address; required with NAT. */
     public_ip: ipv4.optional(),
-    /** Whether another device, such as a router, has that address and forwards its ports to this host. */
-    public_ip_elsewhere: z.boolean().default(false),
     /** The storage pool, of type `dir`: images, disks, volumes and console logs. */
     pool: libvirtName.default('berth'),
     network: z.discriminatedUnion('mode', [natSchema, bridgedSchema]).prefault({ mode: 'nat' }),
@@ -93,7 +91,6 @@ const hostSchema = z
     overcommit: z
       .strictObject({
         vcpus: z.number().min(1).max(64).default(1),
-        memory: z.number().min(1).max(4).default(1),
         disk: z.number().min(1).max(20).default(1),
       })
       .prefault({}),

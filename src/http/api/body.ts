@@ -71,7 +71,7 @@ export function bodyReader(maxBytes: number, refusals: BodyRefusals) {
 }
 
 /** Whether a route takes the method at this path. Middleware takes every method. */
-export function hasRoute(context: Context): boolean {
+function hasRoute(context: Context): boolean {
   return matchedRoutes(context).some(({ method }) => method === context.req.method);
 }
 

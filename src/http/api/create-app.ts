@@ -41,7 +41,7 @@ export function assembleApp<E extends RequestEnv>({
   app.route(mountAt, routes);
   app.onError((error, context) => errors.respond(context, error, log));
   app.notFound(
-    noRoute({ document, prefix: mountAt === '/' ? '' : mountAt, description: '/docs', errors, log }),
+    noRoute({ document, prefix: mountAt === '/' ? '' : mountAt, description: '/openapi.json', errors, log }),
   );
   return app;
 }

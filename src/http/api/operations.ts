@@ -1,6 +1,4 @@
 import { type Env, Hono } from 'hono';
-import { accepts } from 'hono/accepts';
-import { apiDocs } from './api-docs.ts';
 import { type KnownHosts, knownHostsOnly } from './known-hosts.ts';
 import type { NodeBindings } from './request-context.ts';
 
@@ -48,7 +46,7 @@ function healthRoutes<E extends Env>(findProblem: FindProblem): Hono<E> {
     }) as Hono<E>;
 }
 
-/** Public routes beside the API on its port: the health, the API's description, and a page that links to them. */
+/** Public routes beside the API on its port: the health, the API's description, and links to them. */
 export function openRoutes<E extends Env>({
   title,
   api,
@@ -62,16 +60,16 @@ export function openRoutes<E extends Env>({
   document: () => object;
   findProblem: FindProblem;
 }): Hono<E> {
-  const places = {
-    docs: '/docs',
-    openapi: '/openapi.json',
-    health: '/healthz',
-    readiness: '/readyz',
-  };
+  const places = { openapi: '/openapi.json', health: '/healthz', readiness: '/readyz' };
+  let bytes: Buffer | undefined;
   return new Hono<E>()
     .route('/', healthRoutes<E>(findProblem))
-    .route('/', apiDocs<E>(title, document))
-    .route('/', frontPage<E>({ title, api, places })) as Hono<E>;
+    .get('/', (context) => context.json({ title, api, ...places }))
+    .get('/openapi.json', (context) => {
+      bytes ??= Buffer.from(JSON.stringify(document()));
+      const headers = { 'Content-Type': 'application/json', 'Content-Length': String(bytes.length) };
+      return context.body(sharedBody(bytes), 200, headers);
+    }) as Hono<E>;
 }
 
 /** An app that answers all paths below one path of the admin listener. Its routes include that path. */
@@ -105,51 +103,23 @@ export function adminApp(findProblem: FindProblem, metrics: MetricsText, parts?:
   );
 }
 
-/** The front page of a server. */
-export interface FrontPage {
-  title: string;
-  /** Prefix of every path of the API. */
-  api: string;
-  /** Paths by their names. */
-  places: Readonly<Record<string, string>>;
-}
+/** Part of a body that is sent to one client at a time. */
+const SLICE_BYTES = 64 * 1024;
 
-/** `/`: links to the API, its description and the health, as a page for browsers and as JSON otherwise. */
-function frontPage<E extends Env>({ title, api, places }: FrontPage): Hono<E> {
-  const page = toPage({ title, api, places });
-  return new Hono<E>().get('/', (context) => {
-    context.header('Vary', 'Accept');
-    const type = accepts(context, {
-      header: 'Accept',
-      supports: ['application/json', 'text/html'],
-      default: 'application/json',
-    });
-    if (type !== 'text/html') return context.json({ title, api, ...places });
-    return context.html(page, 200, { 'Content-Security-Policy': PAGE_POLICY });
-  }) as Hono<E>;
-}
-
-const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'";
-
-function toPage({ title, api, places }: FrontPage): string {
-  const rows = Object.entries(places).map(
-    ([name, path]) => `<li>${name}: <a href="${path}">${path}</a></li>`,
+/**
+ * Streams one buffer to many clients, slice by slice, each after the last one was drained. A slow client then holds one
+ * slice, not a copy of the body (TLS copies all data that it is given).
+ */
+function sharedBody(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  let sent = 0;
+  return new ReadableStream(
+    {
+      pull(controller) {
+        controller.enqueue(bytes.subarray(sent, sent + SLICE_BYTES));
+        sent += SLICE_BYTES;
+        if (sent >= bytes.length) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
   );
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${title}</title>
-<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem }</style>
-</head>
-<body>
-<h1>${title}</h1>
-<p>The API is at <code>${api}</code>; requests carry <code>Authorization: Bearer API_KEY</code>.</p>
-<ul>
-${rows.join('\n')}
-</ul>
-</body>
-</html>
-`;
 }

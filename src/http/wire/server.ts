@@ -177,7 +177,7 @@ export class HttpServer {
     this.#turnedAwayLoggedAt = now;
     this.#options.log.warn(
       { address: socket.remoteAddress },
-      'a connection was refused: its address already has limits.connections_per_address connections, all in use',
+      'a connection was refused: its address already has server.connections_per_address connections, all in use',
     );
   }
 

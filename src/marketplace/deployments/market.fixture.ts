@@ -179,18 +179,15 @@ export async function outcomeOf<T>(clock: VirtualClock, promise: Promise<T>): Pr
 const profile = providerProfileSchema.parse({
   id: 'provider-x',
   name: 'Provider X',
-  instances: {
-    stop: {
-      supported: true,
-      except: [{ instance_types: ['SPOT'], reason: 'Provider X cannot stop spot instances.' }],
+  machines: [
+    { instance_types: ['SPOT'], no_stop: 'Provider X cannot stop spot instances.' },
+    {
+      instance_types: ['BARE_METAL'],
+      no_restart: 'Provider X cannot restart bare metal.',
+      minimum_reservation_minutes: 1_440,
     },
-    restart: {
-      supported: true,
-      except: [{ instance_types: ['BARE_METAL'], reason: 'Provider X cannot restart bare metal.' }],
-    },
-    deploy_timeouts: [{ minutes: 15 }],
-    minimum_reservations: [{ instance_types: ['BARE_METAL'], minutes: 1_440 }],
-  },
+    { deploy_timeout_minutes: 15 },
+  ],
   volumes: null,
 });
 

@@ -65,7 +65,7 @@ it('the stopped rate comes from the profile where the provider announces no pric
   await expect(quote()).rejects.toMatchObject({ code: 'ACTION_UNSUPPORTED' });
   market.provider.profile = {
     ...profile,
-    instances: { ...profile.instances, stopped_prices: [{ stopped_price_per_hour: 0.07 }] },
+    machines: [...profile.machines, { stopped_price_per_hour: 0.07 }],
   };
   expect(await quote()).toMatchObject({ hourlyRate: 0.07 });
   const paused = outcomeOf(market.clock, pauseDeployment(market.deps, caller, 'dep-1'));

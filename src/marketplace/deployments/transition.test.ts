@@ -66,7 +66,7 @@ describe('the times and the bill', () => {
     const { id } = await deploy(market, { offerId: 'gpu-spot', instanceType: 'SPOT' });
     const parked = await move(id, { to: 'stopped', at: market.clock.now() }, { ...market.deps, log });
     expect(parked).toMatchObject({ status: 'stopped', stoppedRateMicroUsd: 0 });
-    expect(alarms).toEqual([expect.stringContaining('set it under stopped_prices')]);
+    expect(alarms).toEqual([expect.stringContaining('set stopped_price_per_hour')]);
   });
 
   it('of a stop before a discount that is shown already follow the discount too [stop-before-discount]', async () => {

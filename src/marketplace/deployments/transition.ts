@@ -127,7 +127,7 @@ async function toStopped(
         offer: moved.offerId,
         instanceType: moved.instanceType,
       },
-      'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set it under stopped_prices in the profile of its provider (0 if a stopped machine is free)',
+      'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set stopped_price_per_hour in the profile of its provider (0 if a stopped machine is free)',
     );
   const price = await priceFor(tx, moved.teamId, original ?? 0, at);
   const record: DeploymentRecord = {

@@ -136,6 +136,17 @@ export const defaultRateLimits: RateLimitOptions = {
   otherRequests: 250,
 };
 
+const UNREACHED = 1_000_000_000;
+
+/** Limits that no client reaches. */
+export const noRateLimits: RateLimitOptions = {
+  windowMs: defaultRateLimits.windowMs,
+  catalogReads: UNREACHED,
+  accountRequests: UNREACHED,
+  creates: UNREACHED,
+  otherRequests: UNREACHED,
+};
+
 /** How long the volumes of a team without balance are kept, and when the team is warned. */
 export interface VolumePolicy {
   keepMs: number;

@@ -37,9 +37,9 @@ export function boardOf(sold: readonly Sold[], { profiles = [] }: { profiles?: P
       },
     ]),
   );
-  const byId = new Map([...ids].map((id) => [id, profileOf({}, id)]));
+  const byId = new Map([...ids].map((id) => [id, profileOf([], id)]));
   for (const profile of profiles) byId.set(profile.id, profile);
-  const profileNamed = (id: string): ProviderProfile => byId.get(id) ?? profileOf({}, id);
+  const profileNamed = (id: string): ProviderProfile => byId.get(id) ?? profileOf([], id);
   const put = (id: string, offers: Map<string, CatalogOffer>) => {
     const catalog = catalogs.get(id);
     if (catalog === undefined) throw new Error(`there is no ${id}`);

@@ -74,7 +74,7 @@ describe('an offer', () => {
   );
 
   it('has nvlink only where the profile says so [offer-nvlink]', async () => {
-    const profiles = [profileOf({ nvlink_offers: ['bridged'] })];
+    const profiles = [profileOf([{ offers: ['bridged'], nvlink: true }])];
     const sold = [{ changes: { id: 'bridged' } }, { changes: { id: 'plain', extras: { nvlink: true } } }];
     const page = await listOffers(boardOf(sold, { profiles }).board, {}, null);
     expect(page.data[0]?.offers.map(({ offerId, nvlink }) => [offerId, nvlink])).toEqual([
@@ -84,13 +84,13 @@ describe('an offer', () => {
   });
 
   it('says why its instances cannot be stopped where it is in stock [offer-stop-reason]', async () => {
-    const stop = { supported: true, except: [{ regions: ['us-two'], reason: 'Not in us-two.' }] };
+    const rules = [{ regions: ['us-two'], no_stop: 'Not in us-two.' }];
     const sold = [
       { stock: ['us-two'], changes: { id: 'a' } },
       { stock: ['us-two', 'eu-one'], changes: { id: 'b' } },
       { changes: { id: 'c', extras: {} } },
     ];
-    const page = await listOffers(boardOf(sold, { profiles: [profileOf({ stop })] }).board, {}, null);
+    const page = await listOffers(boardOf(sold, { profiles: [profileOf(rules)] }).board, {}, null);
     expect(page.data[0]?.offers.map(({ pauseUnsupportedReason }) => pauseUnsupportedReason)).toEqual([
       'Not in us-two.',
       null,

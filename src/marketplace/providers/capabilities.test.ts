@@ -9,18 +9,19 @@ import {
 } from './capabilities.ts';
 import { noMarkups } from './markup.ts';
 import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';
-import type { ProviderProfile } from './profile.ts';
+import { type ProviderProfile, providerProfileSchema } from './profile.ts';
 import type { CatalogOffer, ProviderCatalog } from './provider.ts';
 import { toCatalogOffer } from './to-catalog-offer.ts';
 
-const exceptions = {
-  supported: true,
-  except: [
-    { instance_types: ['SPOT'], reason: 'No spot instances.' },
-    { regions: ['ap-three'], reason: 'Not in ap-three.' },
-    { offers: ['h100-1x'], regions: ['us-two'], reason: 'Not this machine in us-two.' },
-  ],
-};
+const exceptions = [
+  { instance_types: ['SPOT'], ...not('No spot instances.') },
+  { regions: ['ap-three'], ...not('Not in ap-three.') },
+  { offers: ['h100-1x'], regions: ['us-two'], ...not('Not this machine in us-two.') },
+];
+
+function not(reason: string): { no_stop: string; no_restart: string } {
+  return { no_stop: reason, no_restart: reason };
+}
 
 function offerOf(profile: ProviderProfile, changes = {}): CatalogOffer {
   const context = { profile, gpuTypes, markups: noMarkups, inStockRegions: [], onProblem: () => undefined };
@@ -41,7 +42,7 @@ function rulesOf(profile: ProviderProfile, ...offers: CatalogOffer[]) {
 const machine = { offerId: 'h100-1x', instanceType: 'DEDICATED', region: 'eu-one' } as const;
 
 describe('a deployment', () => {
-  const profile = profileOf({ stop: exceptions, restart: exceptions });
+  const profile = profileOf(exceptions);
   const rules = rulesOf(profile, offerOf(profile));
 
   it.each([
@@ -56,10 +57,7 @@ describe('a deployment', () => {
   });
 
   it('cannot be stopped or restarted where its provider never can', () => {
-    const never = profileOf({
-      stop: { supported: false, reason: 'It cannot stop.' },
-      restart: { supported: false, reason: 'It cannot restart.' },
-    });
+    const never = profileOf([{ no_stop: 'It cannot stop.', no_restart: 'It cannot restart.' }]);
     expect(pauseUnsupportedReason(rulesOf(never, offerOf(never)), machine)).toBe('It cannot stop.');
     expect(restartUnsupportedReason(rulesOf(never, offerOf(never)), machine)).toBe('It cannot restart.');
   });
@@ -76,8 +74,7 @@ describe('a deployment', () => {
 
   it('can be stopped by a provider with the contract alone whose profile names the price, also 0', () => {
     for (const price of [0.07, 0]) {
-      const stopped_prices = [{ regions: ['eu-one'], stopped_price_per_hour: price }];
-      const named = profileOf({ stop: exceptions, stopped_prices });
+      const named = profileOf([...exceptions, { regions: ['eu-one'], stopped_price_per_hour: price }]);
       const silent = rulesOf(named, offerOf(named, { extras: undefined }));
       expect(pauseUnsupportedReason(silent, machine)).toBeNull();
       expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain(
@@ -93,7 +90,7 @@ describe('a deployment', () => {
 });
 
 describe('an offer', () => {
-  const profile = profileOf({ stop: exceptions });
+  const profile = profileOf(exceptions);
 
   it('can be stopped where one of its regions allows it [offer-stoppable-region]', () => {
     const offer = offerOf(profile);
@@ -110,19 +107,17 @@ describe('an offer', () => {
   });
 
   it('can be stopped with a price that the profile names for one of its regions', () => {
-    const stopped_prices = [{ regions: ['eu-one'], stopped_price_per_hour: 0.07 }];
-    const named = profileOf({ stop: exceptions, stopped_prices });
+    const named = profileOf([...exceptions, { regions: ['eu-one'], stopped_price_per_hour: 0.07 }]);
     const offer = offerOf(named, { extras: {} });
     expect(offerPauseUnsupportedReason(named, offer, ['eu-two', 'eu-one'])).toBeNull();
     expect(offerPauseUnsupportedReason(named, offer, ['eu-two'])).toContain('does not announce the price');
   });
 
   it('costs the announced price while it is stopped, else the first matching price of the profile', () => {
-    const stopped_prices = [
+    const named = profileOf([
       { instance_types: ['SPOT'], stopped_price_per_hour: 0 },
       { stopped_price_per_hour: 0.07 },
-    ];
-    const named = profileOf({ stopped_prices });
+    ]);
     expect(stoppedPrice(named, offerOf(named), 'eu-one')).toBe(500_000);
     expect(stoppedPrice(named, offerOf(named, { extras: {} }), 'eu-one')).toBe(70_000);
     const spot = { extras: {}, instance_type: 'SPOT', spot_price_per_hour: 1 };
@@ -131,14 +126,12 @@ describe('an offer', () => {
 });
 
 describe('minutes', () => {
-  const profile = profileOf({
-    minimum_reservations: [
-      { instance_types: ['BARE_METAL'], minutes: 1440 },
-      { regions: ['us-two'], minutes: 120 },
-    ],
-    deploy_timeouts: [
-      { instance_types: ['BARE_METAL'], minutes: 60 },
-      { regions: ['eu-one'], minutes: 15 },
+  const profile = providerProfileSchema.parse({
+    ...profileOf(),
+    machines: [
+      { instance_types: ['BARE_METAL'], minimum_reservation_minutes: 1440, deploy_timeout_minutes: 60 },
+      { regions: ['us-two'], minimum_reservation_minutes: 120 },
+      { regions: ['eu-one'], deploy_timeout_minutes: 15 },
     ],
   });
   const announced = { extras: { berth: { minimum_reservation_minutes: 90 } } };

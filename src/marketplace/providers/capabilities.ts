@@ -4,7 +4,7 @@ import type { Configuration } from '../../contract/configuration.ts';
 import type { UnavailableReason } from '../../contract/extensions.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
-import type { ProviderProfile, Selection } from './profile.ts';
+import type { MachineRule, ProviderProfile } from './profile.ts';
 import type { CatalogOffer, Provider } from './provider.ts';
 
 /** Why a provider refuses more capacity, as in `details.reason` and `failureReason`. */
@@ -52,7 +52,7 @@ function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | und
   return berthAnswerSchema.safeParse(offer?.extras?.['berth']).data?.unavailable;
 }
 
-/** The properties that a profile's selections match. */
+/** The properties that a profile's rules match. */
 export interface Machine {
   offerId: string;
   instanceType: InstanceType;
@@ -73,7 +73,7 @@ const RESTART_UNANNOUNCED = 'The provider cannot restart instances of this machi
  * only the profile counts.
  */
 export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
-  const reason = profileReason(profile.instances.stop, machine, machine.region);
+  const reason = ruleOf(profile, 'no_stop', machine, machine.region);
   const offer = catalog.offers.get(machine.offerId);
   if (reason !== null || offer === undefined) return reason;
   return stoppedPrice(profile, offer, machine.region) === null ? STOPPED_PRICE_UNKNOWN : null;
@@ -81,7 +81,7 @@ export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: Pla
 
 /** Null if the machine can be restarted. If the catalog does not have the offer, only the profile counts. */
 export function restartUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
-  const reason = profileReason(profile.instances.restart, machine, machine.region);
+  const reason = ruleOf(profile, 'no_restart', machine, machine.region);
   const offer = catalog.offers.get(machine.offerId);
   if (reason !== null || offer === undefined) return reason;
   return offer.announcesRestart ? null : RESTART_UNANNOUNCED;
@@ -95,7 +95,7 @@ export function offerPauseUnsupportedReason(
 ): string | null {
   const reasons = (regions.length === 0 ? [null] : regions).map(
     (region) =>
-      profileReason(profile.instances.stop, offer, region) ??
+      ruleOf(profile, 'no_stop', offer, region) ??
       (stoppedPrice(profile, offer, region) === null ? STOPPED_PRICE_UNKNOWN : null),
   );
   return reasons.includes(null) ? null : (reasons[0] ?? null);
@@ -120,34 +120,23 @@ export function minimumReservationMinutes(
   region: string,
 ): number | null {
   const { minimumReservationMinutes: known } = offer;
-  return longest([known, longestReservation(profile, offer, region)]);
+  return longest([known, ruleOf(profile, 'minimum_reservation_minutes', offer, region)]);
 }
 
-/** The profile's longest minimum; `region` null: only rows that apply in every region. */
-export function longestReservation(
-  { instances }: ProviderProfile,
-  machine: Machine,
-  region: string | null,
-): number | null {
-  const rows = instances.minimum_reservations.filter((row) => fits(row, machine, region));
-  return longest(rows.map(({ minutes }) => minutes));
-}
-
-/** The profile's price in micro-USD per hour, or null. `region` null: only rows that apply in every region. */
+/** The profile's price in micro-USD per hour, or null. `region` null: only rules that apply in every region. */
 export function profileStoppedPrice(
-  { instances }: ProviderProfile,
+  profile: ProviderProfile,
   machine: Machine,
   region: string | null,
 ): number | null {
-  const row = instances.stopped_prices.find((selection) => fits(selection, machine, region));
-  return row === undefined ? null : microUsdFromUsd(row.stopped_price_per_hour);
+  const usd = ruleOf(profile, 'stopped_price_per_hour', machine, region);
+  return usd === null ? null : microUsdFromUsd(usd);
 }
 
-/** The time after which a deployment that is not running has failed. If no row matches, the longest one applies. */
+/** The time after which a deployment that is not running has failed. If no rule matches, the longest one applies. */
 export function deployTimeoutMinutes({ profile }: Pick<Provider, 'profile'>, machine: PlacedMachine): number {
-  const rows = profile.instances.deploy_timeouts;
-  const row = rows.find((selection) => fits(selection, machine, machine.region));
-  return row?.minutes ?? Math.max(...rows.map(({ minutes }) => minutes));
+  const all = profile.machines.flatMap((rule) => rule.deploy_timeout_minutes ?? []);
+  return ruleOf(profile, 'deploy_timeout_minutes', machine, machine.region) ?? Math.max(...all);
 }
 
 export function longest(minutes: readonly (number | null)[]): number | null {
@@ -155,16 +144,27 @@ export function longest(minutes: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-type ActionRule = ProviderProfile['instances']['stop'];
-
-function profileReason(rule: ActionRule, machine: Machine, region: string | null): string | null {
-  if (!rule.supported) return rule.reason;
-  return rule.except.find((selection) => fits(selection, machine, region))?.reason ?? null;
+/** What the profile says of a machine; null: nothing. `region` null: only rules that apply in every region count. */
+export function ruleOf<K extends Exclude<keyof MachineRule, 'instance_types' | 'regions' | 'offers'>>(
+  { machines }: ProviderProfile,
+  key: K,
+  machine: Machine,
+  region: string | null,
+): NonNullable<MachineRule[K]> | null {
+  return machines.find((rule) => rule[key] !== undefined && fits(rule, machine, region))?.[key] ?? null;
 }
 
-/** Whether all parts of the selection match. Without a region, a selection with regions does not match. */
-function fits(selection: Selection, { offerId, instanceType }: Machine, region: string | null): boolean {
-  const { instance_types: types, regions, offers } = selection;
+/** Whether the rule of this key is for all machines of the provider. */
+export function isOfAll({ machines }: ProviderProfile, key: 'no_stop' | 'no_restart'): boolean {
+  return machines.some(
+    ({ instance_types, regions, offers, [key]: reason }) =>
+      reason !== undefined && (instance_types ?? regions ?? offers) === undefined,
+  );
+}
+
+/** Whether all conditions of the rule match. Without a region, a rule with regions does not match. */
+function fits(rule: MachineRule, { offerId, instanceType }: Machine, region: string | null): boolean {
+  const { instance_types: types, regions, offers } = rule;
   if (types !== undefined && !types.includes(instanceType)) return false;
   if (offers !== undefined && !offers.includes(offerId)) return false;
   return regions === undefined || (region !== null && regions.includes(region));

@@ -141,15 +141,15 @@ describe('a catalog', () => {
 
   it('has volume locations where its profile has volumes, and is read without them', async () => {
     const volumes = {
-      size_gb: { min: 1, max: 100 },
+      min_size_gb: 1,
+      max_size_gb: 100,
       price_per_gb_hour: 0.1,
       name_max_length: 60,
       grow: true,
       max_per_instance: 1,
       shareable: false,
       attach_at_create: true,
-      attach: { supported: true },
-      detach: { allowed: 'always' },
+      attach_restarts_instance: false,
       rename: true,
       regions: {},
     };

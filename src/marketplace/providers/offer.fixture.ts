@@ -8,22 +8,10 @@ export const gpuTypes: GpuTypes = parseGpuTypes(
   readFileSync(new URL('../../../fixtures/gpu-types.yaml', import.meta.url), 'utf8'),
 );
 
-type ProfileInput = Parameters<typeof providerProfileSchema.parse>[0];
-
-/** A provider that can stop and restart all machines. */
-export function profileOf(instances: Record<string, unknown> = {}, id = 'provider-x'): ProviderProfile {
-  const input: ProfileInput = {
-    id,
-    name: 'Provider X',
-    volumes: null,
-    instances: {
-      stop: { supported: true },
-      restart: { supported: true },
-      deploy_timeouts: [{ minutes: 15 }],
-      ...instances,
-    },
-  };
-  return providerProfileSchema.parse(input);
+/** A provider that can stop and restart all machines, besides the given rules. */
+export function profileOf(rules: readonly object[] = [], id = 'provider-x'): ProviderProfile {
+  const machines = [...rules, { deploy_timeout_minutes: 15 }];
+  return providerProfileSchema.parse({ id, name: 'Provider X', volumes: null, machines });
 }
 
 /** One H100 for 2 USD per hour in two regions. Fields that are undefined in `changes` are omitted. */

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { InstanceType } from '../contract/values.ts';
 import { letters, readProvider } from '../volumes/seven-providers.fixture.ts';
+import { isOfAll, ruleOf } from './capabilities.ts';
 import { type ProviderProfile, providerProfileSchema } from './profile.ts';
 
 const providers = letters.map((letter) => ({ letter, ...readProvider(letter) }));
@@ -7,23 +9,23 @@ const providers = letters.map((letter) => ({ letter, ...readProvider(letter) }))
 /** M: Deployments, Lifecycle rules, 2; Volumes: create body, rules 4 to 7; Limits. */
 const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unknown[] }> = {
   'stopping only on d and e [profile-stop-d-e]': {
-    of: ({ instances }) => instances.stop.supported,
+    of: (profile) => !isOfAll(profile, 'no_stop'),
     is: [false, false, false, true, true, false, false],
   },
   'stopping on d depending on machine type and region [profile-stop-d-exceptions]': {
-    of: ({ id, instances: { stop } }) =>
-      id === 'provider-d' && stop.supported
-        ? stop.except.some((it) => it.regions) && stop.except.some((it) => it.offers)
-        : null,
+    of: ({ id, machines }) => {
+      const except = machines.filter((it) => it.no_stop);
+      return id === 'provider-d' ? except.some((it) => it.regions) && except.some((it) => it.offers) : null;
+    },
     is: [null, null, null, true, null, null, null],
   },
   'restarting on f and g, but not of bare metal [profile-restart-f-g]': {
-    of: ({ instances: { restart } }) =>
-      restart.supported && restart.except.some((it) => it.instance_types?.includes('BARE_METAL')),
+    of: ({ machines }) =>
+      machines.some((it) => it.no_restart && it.instance_types?.includes('BARE_METAL') === true),
     is: [false, false, false, false, false, true, true],
   },
   'the minutes for which some of its machines are reserved': {
-    of: ({ instances }) => instances.minimum_reservations.map(({ minutes }) => minutes),
+    of: ({ machines }) => machines.flatMap((it) => it.minimum_reservation_minutes ?? []),
     is: [[], [], [], [], [60], [60], [120]],
   },
   'volumes of a, c, d, e and f': {
@@ -31,7 +33,7 @@ const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unk
     is: [true, false, true, true, true, true, false],
   },
   'the sizes of volumes': {
-    of: ({ volumes }) => volumes && [volumes.size_gb.min, volumes.size_gb.max],
+    of: ({ volumes }) => volumes && [volumes.min_size_gb, volumes.max_size_gb],
     is: [[1, 10000], null, [50, 10000], [1, 51200], [1, 262144], [1, 16000], null],
   },
   'the length of their names [profile-name-length]': {
@@ -47,16 +49,16 @@ const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unk
     is: [true, undefined, false, false, true, false, undefined],
   },
   'a cloudId for c only': {
-    of: ({ volumes }) => volumes?.cloud_id,
-    is: [false, undefined, true, false, false, false, undefined],
+    of: ({ volumes }) => volumes && Object.values(volumes.regions).some(({ clouds }) => clouds),
+    is: [false, null, true, false, false, false, null],
   },
   'a deploymentId at create for a, d and e only': {
     of: ({ volumes }) => volumes?.attach_at_create,
     is: [true, undefined, false, true, true, false, undefined],
   },
   'an attach endpoint for a, d and e, which restarts the instances of e [profile-attach-endpoint]': {
-    of: ({ volumes }) => volumes?.attach.supported && volumes.attach.restarts_instance,
-    is: [false, undefined, false, false, true, false, undefined],
+    of: ({ volumes }) => volumes && volumes.no_attach === undefined && volumes.attach_restarts_instance,
+    is: [false, null, false, false, true, false, null],
   },
   'growing of a and e, renaming of a [profile-grow-rename]': {
     of: ({ volumes }) => volumes && [volumes.grow, volumes.rename],
@@ -70,7 +72,7 @@ it.each(Object.entries(rules))('has %s', (_, { of, is }) => {
 
 describe.each(providers)('the files of provider-$letter', ({ letter, profile, file }) => {
   const offers = new Map(file.offers.map((offer) => [offer.id, offer]));
-  const { instances, volumes } = profile;
+  const { machines, volumes } = profile;
 
   it('are of the provider that they are named after', () => {
     expect(profile).toMatchObject({ id: `provider-${letter}`, name: `Provider ${letter.toUpperCase()}` });
@@ -78,35 +80,23 @@ describe.each(providers)('the files of provider-$letter', ({ letter, profile, fi
   });
 
   it('name only offers and regions that the catalog has', () => {
-    const selections = [
-      ...(instances.stop.supported ? instances.stop.except : []),
-      ...(instances.restart.supported ? instances.restart.except : []),
-      ...instances.deploy_timeouts,
-      ...instances.minimum_reservations,
-      { offers: instances.nvlink_offers },
-    ];
-    const named = selections.flatMap((it) => it.offers ?? []);
+    const named = machines.flatMap((it) => it.offers ?? []);
     expect(named.filter((id) => !offers.has(id))).toEqual([]);
-    const regions = [
-      ...selections.flatMap((it) => ('regions' in it ? (it.regions ?? []) : [])),
-      ...Object.keys(volumes?.regions ?? {}),
-    ];
+    const regions = [...machines.flatMap((it) => it.regions ?? []), ...Object.keys(volumes?.regions ?? {})];
     expect(regions.filter((region) => file.regions[region] === undefined)).toEqual([]);
   });
 
   it('have a last deploy timeout for all machines, and a CPU offer', () => {
-    expect(Object.keys(instances.deploy_timeouts.at(-1) ?? {})).toEqual(['minutes']);
+    const { instance_types, regions, offers: of, deploy_timeout_minutes } = machines.at(-1) ?? {};
+    expect([instance_types, regions, of, deploy_timeout_minutes]).toEqual([
+      ...[undefined, undefined, undefined, expect.any(Number)],
+    ]);
     expect(file.offers.some(({ gpu_count = 0 }) => gpu_count === 0)).toBe(true);
   });
 
   it('give a price for a stopped instance exactly where one can be stopped', () => {
-    const stop = instances.stop;
-    const isStoppable = (id: string, type: string) =>
-      stop.supported &&
-      !stop.except.some(
-        (it) =>
-          it.regions === undefined && (it.offers?.includes(id) || it.instance_types?.includes(type as never)),
-      );
+    const isStoppable = (offerId: string, instanceType: InstanceType) =>
+      ruleOf(profile, 'no_stop', { offerId, instanceType }, null) === null;
     for (const { id, instance_type: type, stopped_price_per_hour: price, resumable } of file.offers) {
       expect([id, price !== undefined]).toEqual([id, isStoppable(id, type) && resumable]);
     }
@@ -121,8 +111,8 @@ describe.each(providers)('the files of provider-$letter', ({ letter, profile, fi
       const own = volumes?.regions[region];
       expect(shareable).toBe(volumes?.shareable);
       expect([min, max]).toEqual([
-        own?.min_size_gb ?? volumes?.size_gb.min,
-        own?.max_size_gb ?? volumes?.size_gb.max,
+        own?.min_size_gb ?? volumes?.min_size_gb,
+        own?.max_size_gb ?? volumes?.max_size_gb,
       ]);
       const asked = [volumes?.type, ...(own?.clouds ?? []).map((cloud) => cloud.type)].filter(Boolean);
       if (asked.length > 0) expect(asked).toContain(name);

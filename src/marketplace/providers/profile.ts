@@ -6,13 +6,12 @@ import { instanceTypes } from '../contract/values.ts';
 const minutesSchema = z
   .number()
   .nonnegative()
-  .max(60 * 24 * 366)
-  .describe('Minutes.');
+  .max(60 * 24 * 366);
 const priceSchema = z.number().nonnegative().max(1_000_000);
-const reasonSchema = z.string().min(1).max(300).describe('A sentence that is shown to users.');
+const reasonSchema = z.string().min(1).max(300);
 
-/** A selection of a provider's machines. Each part that is present must match; an absent part matches all. */
-const selectionSchema = z.strictObject({
+/** What holds for some of a provider's machines. Each condition that is present must match; an absent one matches all. */
+const machinesSchema = z.strictObject({
   instance_types: z
     .array(z.enum(instanceTypes))
     .min(1)
@@ -24,63 +23,32 @@ const selectionSchema = z.strictObject({
     .optional()
     .describe('Only in these regions; absent: all regions.'),
   offers: z.array(z.string().min(1)).min(1).optional().describe('Only these offers; absent: all offers.'),
-});
-export type Selection = z.infer<typeof selectionSchema>;
-
-/** Whether the machines support an action, and the exceptions. `reason` is shown to users. */
-const actionSchema = z.discriminatedUnion('supported', [
-  z.strictObject({
-    supported: z.literal(false).describe('`false`: `reason` says why.'),
-    reason: reasonSchema,
-  }),
-  z.strictObject({
-    supported: z.literal(true).describe('`false`: `reason` says why.'),
-    except: z
-      .array(selectionSchema.extend({ reason: reasonSchema }))
-      .default([])
-      .describe('Machines that do not support it. Every given condition must match.'),
-  }),
-]);
-
-const instancesSchema = z.strictObject({
-  stop: actionSchema.describe('Whether machines can be stopped.'),
-  restart: actionSchema.describe('Whether machines can be restarted.'),
-  deploy_timeouts: z
-    .array(
-      z.strictObject({
-        ...selectionSchema.shape,
-        minutes: minutesSchema.positive().describe('Deploy timeout in minutes.'),
-      }),
-    )
-    .min(1)
+  no_stop: reasonSchema
+    .optional()
+    .describe('They cannot be stopped, and why: a sentence that is shown to users.'),
+  no_restart: reasonSchema
+    .optional()
+    .describe('They cannot be restarted, and why: a sentence that is shown to users.'),
+  deploy_timeout_minutes: minutesSchema
+    .positive()
+    .optional()
+    .describe('A deployment that is not running in this time has failed. Required for some machines.'),
+  minimum_reservation_minutes: minutesSchema
+    .optional()
+    .describe('Minimum rental; a longer one that the provider announces counts.'),
+  stopped_price_per_hour: priceSchema
+    .optional()
     .describe(
-      'Deploy timeouts: a deployment that is not running in time has failed. The first matching entry counts.',
+      'USD per hour while stopped, before discounts, where the provider announces none; 0: a stopped machine costs nothing.',
     ),
-  minimum_reservations: z
-    .array(
-      z.strictObject({
-        ...selectionSchema.shape,
-        minutes: minutesSchema.describe('Minimum rental in minutes.'),
-      }),
-    )
-    .default([])
-    .describe('Minimum rentals, in addition to those that the provider announces; the longest counts.'),
-  stopped_prices: z
-    .array(
-      z.strictObject({
-        ...selectionSchema.shape,
-        stopped_price_per_hour: priceSchema.describe('USD per hour; 0: a stopped machine costs nothing.'),
-      }),
-    )
-    .default([])
+  nvlink: z
+    .literal(true)
+    .optional()
     .describe(
-      'Prices of stopped machines, before discounts, where the provider announces none. The first matching entry counts.',
+      'Their GPUs are connected by NVLink bridges; they are shown with `nvlink`. Only with `offers`.',
     ),
-  nvlink_offers: z
-    .array(z.string().min(1))
-    .default([])
-    .describe('Offers whose GPUs are connected by NVLink bridges; they are shown with `nvlink`.'),
 });
+export type MachineRule = z.infer<typeof machinesSchema>;
 
 const cloudSchema = z.strictObject({
   id: z.string().min(1).describe('The value of `cloudId` in requests.'),
@@ -97,19 +65,19 @@ const volumeRegionSchema = z.strictObject({
   price_per_gb_hour: priceSchema
     .optional()
     .describe('USD per GB and hour in this region; absent: the default price.'),
-  clouds: z.array(cloudSchema).min(1).optional().describe('The clouds of the region.'),
+  clouds: z
+    .array(cloudSchema)
+    .min(1)
+    .optional()
+    .describe('The clouds of the region; requests must then give `cloudId`.'),
   virtual_ip: z.string().optional().describe('Shown as `virtualIp`.'),
   nfs_endpoint: z.string().optional().describe('Shown as `nfsEndpoint`, and filled into `mount`.'),
 });
 
 /** M: Per-provider `volumeIds` rules, Volume rules 3 to 7, Limits. */
 const volumesSchema = z.strictObject({
-  size_gb: z
-    .strictObject({
-      min: z.number().positive().describe('The smallest volume, in GB.'),
-      max: z.number().positive().describe('The largest volume, in GB.'),
-    })
-    .describe('Size limits of a volume.'),
+  min_size_gb: z.number().positive().describe('Smallest volume, in GB.'),
+  max_size_gb: z.number().positive().describe('Largest volume, in GB.'),
   price_per_gb_hour: priceSchema.describe('USD per GB and hour, before discounts; users pay this.'),
   name_max_length: z.int().positive().max(60).describe('Maximum length of a volume name, in characters.'),
   type: z
@@ -125,38 +93,28 @@ const volumesSchema = z.strictObject({
     .nullable()
     .describe('Maximum number of volumes on one instance; null: no limit.'),
   shareable: z.boolean().describe('Whether a volume may be attached to several instances.'),
-  cloud_id: z
-    .boolean()
-    .default(false)
-    .describe('Whether regions have several clouds, so that requests must give `cloudId`.'),
   attach_at_create: z.boolean().describe('Whether `deploymentId` may be sent when a volume is created.'),
-  attach: z
-    .discriminatedUnion('supported', [
-      z.strictObject({
-        supported: z.literal(false).describe('`false`: `reason` says why.'),
-        reason: reasonSchema,
-      }),
-      z.strictObject({
-        supported: z.literal(true).describe('`false`: `reason` says why.'),
-        restarts_instance: z.boolean().default(false).describe('Whether attaching restarts the instance.'),
-      }),
-    ])
-    .describe('Whether a volume can be attached to a running instance.'),
-  detach: z
-    .strictObject({
-      allowed: z.enum(['always', 'ended']).describe('`ended`: only from an ended deployment.'),
-      reason: reasonSchema.optional(),
-    })
-    .describe('When a user may detach a volume.'),
+  no_attach: reasonSchema
+    .optional()
+    .describe(
+      'A volume cannot be attached to a running instance, and why: a sentence that is shown to users.',
+    ),
+  attach_restarts_instance: z.boolean().default(false).describe('Whether attaching restarts the instance.'),
+  no_detach: reasonSchema
+    .optional()
+    .describe('A user may detach a volume only from an ended deployment, and why.'),
   grow: z.boolean().describe('Whether a volume can be made larger.'),
   rename: z.boolean().describe('Whether a volume can be renamed.'),
-  mount: z
-    .strictObject({
-      pseudopath: z.string().min(1).describe("`{region}` and `{volume}`, the provider's id, are filled in."),
-      command: z.string().min(1).describe('Also `{endpoint}` and `{pseudopath}` are filled in.'),
-    })
+  mount_pseudopath: z
+    .string()
+    .min(1)
     .optional()
-    .describe('How users mount a volume over NFS.'),
+    .describe("`{region}` and `{volume}`, the provider's id, are filled in."),
+  mount_command: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('How users mount a volume over NFS; `{endpoint}` and `{pseudopath}` are filled in too.'),
   regions: z
     .record(z.string(), volumeRegionSchema)
     .default({})
@@ -171,11 +129,15 @@ export const providerProfileSchema = z.strictObject({
     .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected lower-case words joined by "-", such as "provider-a"')
     .describe('Id of the provider in requests.'),
   name: z.string().min(1).max(255).describe('Name in texts for users.'),
-  instances: instancesSchema.describe('Capabilities of its machines.'),
+  machines: z
+    .array(machinesSchema)
+    .refine((rules) => rules.some((rule) => rule.deploy_timeout_minutes !== undefined), {
+      error: 'expected an entry with deploy_timeout_minutes',
+    })
+    .describe('Rules of its machines. Of the entries that match, the first that gives a key counts for it.'),
   volumes: volumesSchema
     .nullable()
     .describe('Capabilities of its volumes; null: no volumes, and a launch with `volumeIds` is refused.'),
-  notes: z.array(reasonSchema).default([]).describe('Notes for docs/providers.md; no rule checks them.'),
 });
 export type ProviderProfile = z.infer<typeof providerProfileSchema>;
 export type VolumeProfile = z.infer<typeof volumesSchema>;

@@ -4,10 +4,10 @@ import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';
 import type { CatalogOffer } from './provider.ts';
 import { mistakeOf, toCatalogOffer } from './to-catalog-offer.ts';
 
-function convert(changes: Parameters<typeof configurationOf>[0] = {}, instances = {}) {
+function convert(changes: Parameters<typeof configurationOf>[0] = {}, rules: readonly object[] = []) {
   const problems: string[] = [];
   const offer = toCatalogOffer(configurationOf(changes), {
-    profile: profileOf(instances),
+    profile: profileOf(rules),
     gpuTypes,
     markups: noMarkups,
     inStockRegions: ['eu-one'],
@@ -129,7 +129,7 @@ it('takes the provider’s word for the interconnect, and the profile’s for NV
   const extras = { interconnect: 'InfiniBand', nvlink: true };
   expect(convert({ extras }).offer).toMatchObject({ interconnectType: 'InfiniBand', isNvlink: false });
   expect(convert({ extras: { interconnect: 7 } }).offer.interconnectType).toBe('SXM5');
-  expect(convert({}, { nvlink_offers: ['h100-1x'] }).offer.isNvlink).toBe(true);
+  expect(convert({}, [{ offers: ['h100-1x'], nvlink: true }]).offer.isNvlink).toBe(true);
 });
 
 it('keeps texts in one line and of bounded length [catalog-texts-bounded]', () => {

@@ -1,7 +1,7 @@
 import { berthAnswerSchema } from '../../client/answers.ts';
 import type { Configuration } from '../../contract/configuration.ts';
 import { microUsdFromUsd, toOneLine } from '../../contract/values.ts';
-import { longest, longestReservation } from './capabilities.ts';
+import { longest, ruleOf } from './capabilities.ts';
 import { CPU, type GpuType, type GpuTypes } from './gpu-types.ts';
 import { type Markups, markedUp, markedUpStopped } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
@@ -65,7 +65,7 @@ export function toCatalogOffer(configuration: Configuration, context: OfferConte
     ...toStoppedPrices(offerId, toMicroUsdOrNull(announced.stopped_price_per_hour), context.markups),
     minimumReservationMinutes: longest([
       announced.minimum_reservation_minutes ?? null,
-      longestReservation(profile, { offerId, instanceType }, null),
+      ruleOf(profile, 'minimum_reservation_minutes', { offerId, instanceType }, null),
     ]),
     announcesRestart: announced.restart ?? false,
     announcesVolumeResize: announced.volume_resize ?? false,
@@ -74,7 +74,7 @@ export function toCatalogOffer(configuration: Configuration, context: OfferConte
     osOptions: toImages(configuration.os_options ?? [], gpus.gpuCount),
     supportsCloudInit: configuration.supports_cloud_init,
     maintenance: configuration.maintenance ?? false,
-    isNvlink: profile.instances.nvlink_offers.includes(offerId),
+    isNvlink: ruleOf(profile, 'nvlink', { offerId, instanceType }, null) !== null,
     extras: JSON.stringify(extras).length > MAX_EXTRAS_CHARACTERS ? {} : extras,
   };
 }

@@ -42,6 +42,11 @@ interface Where {
   cloudId?: string | null | undefined;
 }
 
+/** Whether requests must name a cloud of their region. */
+export function hasClouds({ regions }: VolumeProfile): boolean {
+  return Object.values(regions).some(({ clouds }) => clouds !== undefined);
+}
+
 /** The rate in micro-USD per GB and hour, before discounts: the cloud's, else the region's, else the provider's. */
 export function ratePerGb(profile: VolumeProfile, { region, cloudId }: Where): number {
   const own = profile.regions[region];

@@ -110,8 +110,8 @@ async function changeAttachment(
 
 async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
   const { volumeProvider, record, deployment, existing, known, by, now } = request;
-  const { attach: support } = volumeProvider.profile;
-  if (!support.supported) throw invalid('', support.reason);
+  const { no_attach: refusal } = volumeProvider.profile;
+  if (refusal !== undefined) throw invalid('', refusal);
   if (known?.state === 'attached') return false;
   const field = 'deploymentId';
   if (deployment.status !== 'running')
@@ -141,10 +141,8 @@ async function beginDetach({ options }: AttachDeps, tx: Transaction, request: Re
 }
 
 /** M: Volume rules, 6: some providers do not detach from active deployments. */
-function assertDetachable({ provider, profile }: VolumeProvider, { status }: DeploymentRecord): void {
-  const { allowed, reason } = profile.detach;
-  if (allowed === 'ended')
-    throw invalid('', reason ?? `${provider.profile.name} does not detach volumes from active deployments.`);
+function assertDetachable({ profile }: VolumeProvider, { status }: DeploymentRecord): void {
+  if (profile.no_detach !== undefined) throw invalid('', profile.no_detach);
   if (status === 'deploying')
     throw invalid('deploymentId', 'the deployment is deploying; wait until it is running');
 }

@@ -12,7 +12,7 @@ export function sizeLimits(
   region: string,
 ): { minGb: number; maxGb: number } {
   const own = profile.regions[region];
-  return { minGb: own?.min_size_gb ?? profile.size_gb.min, maxGb: own?.max_size_gb ?? profile.size_gb.max };
+  return { minGb: own?.min_size_gb ?? profile.min_size_gb, maxGb: own?.max_size_gb ?? profile.max_size_gb };
 }
 
 /** @throws {ApiError} VALIDATION_ERROR */

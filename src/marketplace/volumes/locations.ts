@@ -12,7 +12,12 @@ import {
   type ProviderCatalog,
   type Providers,
 } from '../providers/provider.ts';
-import { ratePerGb, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
+import {
+  hasClouds,
+  ratePerGb,
+  requestedVolumeProvider,
+  type VolumeProvider,
+} from '../providers/volume-provider.ts';
 import { sizeLimits } from './limits.ts';
 
 type Location = ProviderCatalog['volumeLocations'][number];
@@ -27,7 +32,7 @@ export interface VolumePlace {
 /** The places that the provider announces. A region whose clouds the profile does not list has none. */
 function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
   return provider.catalog.volumeLocations.flatMap((location): VolumePlace[] => {
-    if (!profile.cloud_id) return [{ location, cloud: null }];
+    if (!hasClouds(profile)) return [{ location, cloud: null }];
     return (profile.regions[location.id]?.clouds ?? []).map((cloud) => ({ location, cloud }));
   });
 }
@@ -50,7 +55,7 @@ export function findPlace(
   const inRegion = places.filter(({ location }) => location.id === region);
   if (inRegion.length === 0)
     throw invalid('region', `expected a region with volumes: ${namesOf(places.map((it) => it.location.id))}`);
-  if (!profile.cloud_id) return withoutCloud(inRegion, name, cloudId);
+  if (!hasClouds(profile)) return withoutCloud(inRegion, name, cloudId);
   if (cloudId === undefined)
     throw invalid('cloudId', `required for ${name}; GET /api/volumes/regions lists them`);
   const place = inRegion.find(({ cloud }) => cloud?.id === cloudId);
@@ -123,7 +128,7 @@ export function readVolumePricing(
   if (provider === undefined) throw invalid('provider', 'required');
   const volumeProvider = requestedVolumeProvider(providers, provider);
   if (cloudId !== undefined && region === undefined) throw invalid('region', 'required with cloudId');
-  const isNamed = region !== undefined && (cloudId !== undefined || !volumeProvider.profile.cloud_id);
+  const isNamed = region !== undefined && (cloudId !== undefined || !hasClouds(volumeProvider.profile));
   if (isNamed) findPlace(volumeProvider, { region, cloudId });
   const rate = ratePerGb(volumeProvider.profile, { region: region ?? '', cloudId });
   return { provider, hourlyRatePerGb: usdFromMicroUsd(rate) };

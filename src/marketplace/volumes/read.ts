@@ -136,15 +136,16 @@ function toMount(
   { region, providerVolumeId }: VolumeRecord,
   volumeProvider: VolumeProvider | null,
 ): Pick<Volume, 'nfsEndpoint' | 'nfsPseudopath' | 'mountCommand'> {
-  const mount = volumeProvider?.profile.mount;
+  const { mount_pseudopath: path, mount_command: command } = volumeProvider?.profile ?? {};
   const endpoint = volumeProvider?.profile.regions[region]?.nfs_endpoint;
-  if (mount === undefined || endpoint === undefined || !isPlain(providerVolumeId)) return {};
+  if (path === undefined || command === undefined || endpoint === undefined || !isPlain(providerVolumeId))
+    return {};
   const known = { region, volume: providerVolumeId, endpoint };
-  const pseudopath = fill(mount.pseudopath, known);
+  const pseudopath = fill(path, known);
   return {
     nfsEndpoint: endpoint,
     nfsPseudopath: pseudopath,
-    mountCommand: fill(mount.command, { ...known, pseudopath }),
+    mountCommand: fill(command, { ...known, pseudopath }),
   };
 }
 

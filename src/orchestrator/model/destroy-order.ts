@@ -24,7 +24,7 @@ export interface DestroyOrder {
   readonly at: number;
   /**
    * Set if the instance ended without a request. Its machine is switched off, and removed with its disks after
-   * `losses.keep_disks_hours`.
+   * `retention.lost_disks_hours`.
    */
   readonly keepsDisks?: true;
 }
@@ -49,7 +49,7 @@ export interface Requester {
 }
 
 /**
- * Until when the disks of the machine stay, in milliseconds since the epoch: see `losses.keep_disks_hours`. On a platform
+ * Until when the disks of the machine stay, in milliseconds since the epoch: see `retention.lost_disks_hours`. On a platform
  * that cannot switch the machine off, they go with it.
  */
 export function disksKeptUntil(

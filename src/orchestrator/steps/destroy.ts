@@ -52,7 +52,7 @@ interface Removable {
   sent?: () => () => void;
 }
 
-const DISKS_REMOVED = 'losses.keep_disks_hours are over: its disks are removed';
+const DISKS_REMOVED = 'retention.lost_disks_hours are over: its disks are removed';
 
 /**
  * Sends the destroy, and confirms a `gone` of the driver. A `transient` failure may come from another, silent host
@@ -141,7 +141,7 @@ async function othersLeft(
 
 /**
  * Switches off the machine of an instance that had ended without a request, since its tenant may still want its disks.
- * For its client the instance is DESTROYED. The disks are removed after `losses.keep_disks_hours`.
+ * For its client the instance is DESTROYED. The disks are removed after `retention.lost_disks_hours`.
  */
 async function switchOff(
   context: Recording & Calling,

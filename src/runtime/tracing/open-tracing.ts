@@ -14,8 +14,7 @@ export async function openTracing(
 ): Promise<Tracing | undefined> {
   const base = env['OTEL_EXPORTER_OTLP_ENDPOINT'];
   const url = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || (base && `${base.replace(/\/$/, '')}/v1/traces`);
-  const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none';
-  if (!url || isOff) return undefined;
+  if (!url) return undefined;
   try {
     const { OtlpTracing } = await import('./otlp-tracing.ts');
     return new OtlpTracing(url, env, { service, version, log });

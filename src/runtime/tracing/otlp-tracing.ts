@@ -18,15 +18,10 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import {
-  AlwaysOffSampler,
   BatchSpanProcessor,
   type IdGenerator,
-  ParentBasedSampler,
   RandomIdGenerator,
-  type Sampler,
-  SamplingDecision,
   type SpanExporter,
-  TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from '../../ports/log.ts';
@@ -65,7 +60,6 @@ class RequestIds implements IdGenerator {
  */
 export class OtlpTracing implements Tracing {
   readonly #ids = new RequestIds();
-  readonly #sampler: Sampler;
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
   /** Time limit for one batch, and for the last batches on shutdown. */
@@ -76,7 +70,6 @@ export class OtlpTracing implements Tracing {
     env: Environment,
     { service, version, log }: { service: string; version: string; log: Log },
   ) {
-    this.#sampler = samplerOf(env);
     const own = resourceFromAttributes({ 'service.name': service, 'service.version': version });
     const timeoutMillis = timeoutOf(env);
     this.#endMs = timeoutMillis + GRACE_MS;
@@ -85,7 +78,6 @@ export class OtlpTracing implements Tracing {
       resource: defaultResource()
         .merge(own)
         .merge(detectResources({ detectors: [envDetector] })),
-      sampler: new ParentBasedSampler({ root: this.#sampler }),
       idGenerator: this.#ids,
       spanLimits: { attributeValueLengthLimit: 1_000 },
       spanProcessors: [
@@ -104,14 +96,12 @@ export class OtlpTracing implements Tracing {
     if (caller === undefined) {
       this.#ids.next = ids;
       this.#write(span, ROOT_CONTEXT);
-    } else this.#write(span, trace.setSpanContext(ROOT_CONTEXT, caller), this.#remote(ids));
+    } else this.#write(span, trace.setSpanContext(ROOT_CONTEXT, caller), rootOf(ids));
   }
 
   workEnded(requestId: string | undefined, span: SpanRecord): void {
     const parent =
-      requestId === undefined
-        ? ROOT_CONTEXT
-        : trace.setSpanContext(ROOT_CONTEXT, this.#remote(idsOf(requestId)));
+      requestId === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, rootOf(idsOf(requestId)));
     this.#write(span, parent);
   }
 
@@ -122,13 +112,6 @@ export class OtlpTracing implements Tracing {
     });
     await Promise.race([this.#provider.shutdown().catch(() => undefined), late]);
     clearTimeout(timer);
-  }
-
-  /** The root span of a request's trace, as a parent. Whether it is sampled depends on its id alone. */
-  #remote(ids: Ids): SpanContext {
-    const { decision } = this.#sampler.shouldSample(ROOT_CONTEXT, ids.traceId, '', SpanKind.SERVER, {}, []);
-    const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
-    return { ...ids, isRemote: true, traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE };
   }
 
   #write(
@@ -158,6 +141,11 @@ function idsOf(requestId: string): Ids {
   return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48) };
 }
 
+/** The root span of a request's trace, as a parent. */
+function rootOf(ids: Ids): SpanContext {
+  return { ...ids, isRemote: true, traceFlags: TraceFlags.SAMPLED };
+}
+
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
 /** Parses the caller's span from a W3C Trace Context header. Undefined if the header is invalid. */
@@ -165,18 +153,6 @@ function parseTraceparent(header: string): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(header) ?? [];
   const caller = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED };
   return isSpanContextValid(caller) && !header.startsWith('ff') ? { ...caller, isRemote: true } : undefined;
-}
-
-/**
- * OTEL_TRACES_SAMPLER: `always_off` and `traceidratio` (OTEL_TRACES_SAMPLER_ARG), also with `parentbased_`; otherwise
- * all.
- */
-function samplerOf({
-  OTEL_TRACES_SAMPLER: name = '',
-  OTEL_TRACES_SAMPLER_ARG: ratio = '1',
-}: Environment): Sampler {
-  if (name.endsWith('always_off')) return new AlwaysOffSampler();
-  return new TraceIdRatioBasedSampler(name.endsWith('traceidratio') ? Number(ratio) : 1);
 }
 
 function timeoutOf(env: Environment): number {

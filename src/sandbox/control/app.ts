@@ -3,20 +3,16 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import { toIssues } from '../../contract/issue-words.ts';
 import { isNestedTooDeeply } from '../../contract/parse-json.ts';
-import { bodyReader, hasRoute, readBody } from '../../http/api/body.ts';
+import { readBody } from '../../http/api/body.ts';
 import { describeRoutes, newRouter } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
-import { isYamlNestedTooDeeply } from '../state/read-scenario.ts';
 import { CONTROL } from './client.ts';
 import { faultRoutes } from './fault-routes.ts';
 import { journalRoutes } from './journal-routes.ts';
 import type { ControlDeps } from './route.ts';
 import { sandboxRoutes } from './sandbox-routes.ts';
 import { stateRoutes } from './state-routes.ts';
-
-const YAML = /^(application|text)\/(x-)?yaml\s*(;|$)/i;
-const MAX_BODY_BYTES = 1024 * 1024;
 
 /** The API's document, the same for every sandbox of a process. It is built on first use. */
 let document: string | undefined;
@@ -39,22 +35,13 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
     return deps.operate(req.param('of').replace('providers/', ''), path, req.raw);
   });
   const read = readBody(errors.body);
-  const withYaml = bodyReader(MAX_BODY_BYTES, errors.body);
-  routes.use(async (context, next) => {
-    if (!hasRoute(context)) return next();
-    const isYaml = YAML.test(context.req.header('content-type') ?? '');
-    const withText = async (): Promise<void> => {
-      const text = await context.req.text();
-      if (isYaml ? isYamlNestedTooDeeply(text) : isNestedTooDeeply(text))
+  routes.use((context, next) =>
+    read(context, async () => {
+      if (isNestedTooDeeply(await context.req.text()))
         throw errors.body.malformed('expected at most 200 levels of lists and objects');
       return next();
-    };
-    if (!isYaml) return read(context, withText);
-    return withYaml(context, (bytes) => {
-      Object.assign(context.req.bodyCache, { text: Promise.resolve(String(bytes)) });
-      return withText();
-    });
-  });
+    }),
+  );
   for (const add of [...sandboxRoutes, ...stateRoutes, ...faultRoutes, ...journalRoutes]) add(routes, deps);
   const app = new OpenAPIHono<RequestEnv>();
   app.get(`${CONTROL}/openapi.json`, (context) => {

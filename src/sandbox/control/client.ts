@@ -16,7 +16,6 @@ import type {
   accountSchema,
   armedSchema,
   clockSchema,
-  dumpSchema,
   endedSchema,
   faultKindsSchema,
   infoSchema,
@@ -39,7 +38,7 @@ type Armed = z.infer<typeof armedSchema>;
 type ShownTransitions = z.infer<typeof transitionsSchema>;
 
 /** A request that the control API refused. */
-export class ControlError extends Error {
+class ControlError extends Error {
   override readonly name = 'ControlError';
   readonly status: number;
 
@@ -61,17 +60,12 @@ export interface ControlClientOptions {
 export type SandboxControl = ReturnType<typeof createControlClient>;
 
 export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: ControlClientOptions) {
-  async function send<Reply>(
-    method: string,
-    path: string,
-    body?: unknown,
-    type = 'application/json',
-  ): Promise<Reply> {
+  async function send<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
     const response = await fetch(
       new Request(`${baseUrl}${CONTROL}${path}`, {
         method,
-        headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': type }) },
-        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
       }),
     );
     const reply = await response.json();
@@ -138,17 +132,9 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       clear: async () => void (await send('DELETE', '/transitions')),
     },
     mails: async () => (await send<z.infer<typeof mailsSchema>>('GET', '/mails')).mails,
-    dump: () => send<z.infer<typeof dumpSchema>>('GET', '/dump'),
-    /** Plays a scenario, from an object or from the text of a scenario file. Returns the created resources by name. */
-    play: async (scenario: ScenarioInput | string) =>
-      (
-        await send<{ made: Record<string, Made> }>(
-          'POST',
-          '/scenarios',
-          scenario,
-          typeof scenario === 'string' ? 'application/yaml' : undefined,
-        )
-      ).made,
+    /** Plays a scenario. Returns the created resources by name. */
+    play: async (scenario: ScenarioInput) =>
+      (await post<{ made: Record<string, Made> }>('/scenarios', scenario)).made,
     journal: {
       entries: async (filter: JournalFilter = {}) =>
         (await send<{ entries: JournalEntry[] }>('GET', `/journal${toQuery(filter)}`)).entries,
@@ -167,7 +153,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       },
     },
     /** Judges the client by its requests so far. */
-    verdict: (options: VerdictOptions = {}) => post<Verdict>('/verdict', options),
+    verdict: (options: VerdictOptions = {}) => send<Verdict>('GET', `/verdict${toQuery(options)}`),
   };
 }
 

@@ -78,30 +78,21 @@ it('reports a missing resource, and the errors of a request', async () => {
 
 it.each<[string, string, number, string]>([
   [
-    'lists in JSON',
+    'lists of lists',
     `{"name":"deep","x":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
     400,
     'at most 200 levels',
   ],
-  ['lists without an end', '['.repeat(100_000), 400, 'at most 200 levels'],
-  ['lists that end in comments', '[ # ]\n'.repeat(20_000), 400, 'at most 200 levels'],
-  ['lists of lists in one line', '- '.repeat(50_000), 400, 'at most 200 levels'],
-  ['maps in maps', '{a: '.repeat(25_000), 400, 'at most 200 levels'],
-  ['very many keys', Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`).join('\n'), 400, 'k0'],
-  ['a repeated key', 'name: a\nname: b\n', 400, 'repeated key name at line 2, column 1'],
-  ['very many tags', '!a '.repeat(30_000), 400, 'at line 1'],
-  ['a text of 2 MB', `name: ${'x'.repeat(2_000_000)}`, 413, ''],
+  ['a text of 2 MB', `{"name":"${'x'.repeat(2_000_000)}"}`, 413, ''],
 ])('refuses a scenario with %s at once', async (_what, text, status, words) => {
   await using sandbox = await createSandbox();
-  for (const type of ['application/yaml', ...(text.startsWith('{"') ? ['application/json'] : [])]) {
-    const reply = await sandbox.fetch('/control/scenarios', {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${sandbox.controlKey}`, 'Content-Type': type },
-      body: text,
-    });
-    expect(reply.status).toBe(status);
-    expect(((await reply.json()) as { error: { message: string } }).error.message).toContain(words);
-  }
+  const reply = await sandbox.fetch('/control/scenarios', {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${sandbox.controlKey}`, 'Content-Type': 'application/json' },
+    body: text,
+  });
+  expect(reply.status).toBe(status);
+  expect(((await reply.json()) as { error: { message: string } }).error.message).toContain(words);
 });
 
 it('advances, freezes and resumes the clock of all servers', async () => {

@@ -1,14 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
-import { baselineSchema, judge, type VerdictOptions, verdictSchema } from '../verdict/verdict.ts';
-import { type ControlDeps, routesOf } from './route.ts';
+import { judge, verdictSchema } from '../verdict/verdict.ts';
+import { routesOf } from './route.ts';
 import { assertionResultsSchema, assertionsSchema, journalSchema } from './schemas.ts';
-
-const account = z.string().optional().meta({
-  description: 'The account of the client. Default: all requests except those that the marketplace sent.',
-});
-const verdictReply = ['The verdict on all requests in the journal.', verdictSchema] as const;
 
 const ofJournal = routesOf('Journal');
 
@@ -47,22 +42,16 @@ export const journalRoutes = [
   ofJournal('get', '/verdict', {
     id: 'readVerdict',
     summary: 'Which rules of the contract the client obeys',
-    input: z.strictObject({ account }),
-    reply: verdictReply,
-    run: verdict,
-  }),
-  ofJournal('post', '/verdict', {
-    id: 'judgeClient',
-    summary: 'Which rules of the contract the client obeys, with accepted failures',
     description:
       'A failed rule is not an HTTP error: `holds` is false, and `findings` names journal entries.',
-    input: z.strictObject({ account, baseline: baselineSchema.optional() }).meta({ id: 'VerdictRequest' }),
-    example: { baseline: { accepted: [{ rule: 'sends-region', reason: 'The client knows one region.' }] } },
-    reply: verdictReply,
-    run: verdict,
+    input: z.strictObject({
+      account: z.string().optional().meta({
+        description:
+          'The account of the client. Default: all requests except those that the marketplace sent.',
+      }),
+    }),
+    reply: ['The verdict on all requests in the journal.', verdictSchema],
+    run: async ({ journal, sandbox: { clock } }, options) =>
+      judge({ entries: await journal.entries(), dropped: journal.dropped }, clock.now(), options),
   }),
 ];
-
-async function verdict({ journal, sandbox: { clock } }: ControlDeps, options: VerdictOptions) {
-  return judge({ entries: await journal.entries(), dropped: journal.dropped }, clock.now(), options);
-}

@@ -1,5 +1,4 @@
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
-import type { HonoRequest } from 'hono';
 import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
@@ -30,7 +29,6 @@ export interface ControlDeps {
     /** Returns its faults that had to strike and did not. @throws {ApiError} if there is none of that id */
     end(id: string): Promise<ArmedView[]>;
   };
-  accounts: { keys(): readonly { account: string; provider: string }[] };
   journal: Journal;
   snapshots: Snapshots;
   scenarios: ScenarioTarget;
@@ -56,8 +54,6 @@ interface Row<Path extends string, Input extends z.ZodType, Reply extends z.ZodT
   input?: Input;
   example?: object;
   isBodyOptional?: true;
-  /** Other types of its body. */
-  otherContent?: Record<string, { schema: z.ZodType }>;
   /** 201 if it creates something. */
   status?: 201;
   /** A description of the reply, and its schema. Default: that it is done. */
@@ -65,7 +61,7 @@ interface Row<Path extends string, Input extends z.ZodType, Reply extends z.ZodT
   run(
     deps: ControlDeps,
     input: z.output<Input> & Params<Path>,
-    request: Pick<HonoRequest, 'raw' | 'text'>,
+    request: Request,
   ): z.input<Reply> | Promise<z.input<Reply>>;
 }
 
@@ -88,7 +84,7 @@ export function routesOf(tag: 'Sandbox' | 'Clock' | 'State' | 'Faults' | 'Transi
       router.openapi(described, async (context) => {
         const valid = (from: 'param' | 'query' | 'json') => context.req.valid(from as never) as object;
         const given = { ...valid('param'), ...valid('query'), ...valid('json') };
-        const replied = await row.run(deps, given as Parameters<typeof row.run>[1], context.req);
+        const replied = await row.run(deps, given as Parameters<typeof row.run>[1], context.req.raw);
         return context.json(
           row.reply === undefined ? { done: true } : (replied as object),
           row.status ?? 200,
@@ -109,7 +105,7 @@ function describe(
   const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, z.string()] as const);
   const body = hasBody && {
     required: row.isBodyOptional !== true,
-    content: { ...jsonContent(input, row.example), ...row.otherContent },
+    content: jsonContent(input, row.example),
   };
   return createRoute({
     tags: [tag],

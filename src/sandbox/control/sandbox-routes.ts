@@ -71,7 +71,7 @@ export const sandboxRoutes = [
     id: 'advanceClockUntilIdle',
     summary: 'Advance the clock until no work is in progress',
     reply: clockReply,
-    async run({ sandbox: { clock } }, _input, { raw: { signal } }) {
+    async run({ sandbox: { clock } }, _input, { signal }) {
       await clock.advanceUntilIdle({ signal });
       return show(clock);
     },
@@ -89,7 +89,7 @@ export const sandboxRoutes = [
     input: advanceSchema,
     example: { by: '30d' },
     reply: ['The clock afterwards.', clockSchema],
-    async run({ sandbox: { clock } }, { by }, { raw: { signal } }) {
+    async run({ sandbox: { clock } }, { by }, { signal }) {
       await clock.advance(by, { signal });
       return show(clock);
     },

@@ -71,22 +71,6 @@ export const playedSchema = named('Played', {
 });
 
 const anyObject = z.record(z.string(), z.unknown());
-export const dumpSchema = named('Dump', {
-  seed: z.string(),
-  now: z.iso.datetime(),
-  providers: z.record(
-    z.string(),
-    z.object({
-      machines: z.array(anyObject).meta({ description: 'Machines of the platform, in its own format.' }),
-      volumes: z.array(anyObject),
-      attachments: z.array(anyObject),
-      instances: z
-        .array(anyObject)
-        .meta({ description: 'Instances of all accounts, in the format of the contract.' }),
-    }),
-  ),
-});
-
 export const armedSchema = named('ArmedFault', {
   id: z.string(),
   fault: z.enum(faultNames),

@@ -323,6 +323,16 @@ export class ArmedFault {
   }
 }
 
+/** The armed faults of a sandbox, as its layers see them. */
+export interface ArmedFaults {
+  readonly clock: FaultClock;
+  /** In the order in which they strike. */
+  readonly all: readonly ArmedFault[];
+  has(layer: Fault['layer']): boolean;
+  /** Counts the occasion if the fault fits it, and records the strike. Returns undefined if it does not strike. */
+  strike(armed: ArmedFault, occasion: Occasion): Strike<Record<string, unknown>> | undefined;
+}
+
 /**
  * Returns the key by which occasions are counted: the same requests or calls at one provider share it.
  */

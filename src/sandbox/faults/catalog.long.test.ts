@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 afterEach(() => {
-  sandbox.faults.reset();
+  sandbox.faults.load({ made: 0, armed: [], events: [], stuck: [] });
 });
 
 const proofs: Record<FaultName, (name: FaultName) => Proof> = { ...httpProofs, ...platformProofs };
@@ -21,7 +21,7 @@ describe('each fault, through HTTP', () => {
   it.each(faultNames)('%s', async (name) => {
     const bench = await benchOf(sandbox);
     await proofs[name](name)(bench);
-    sandbox.faults.reset();
+    sandbox.faults.load({ made: 0, armed: [], events: [], stuck: [] });
     await bench.destroyAll();
     // The orchestrator trusts a platform again after a while of successful answers.
     if (faultCatalog[name].layer === 'platform') await sandbox.clock.advance(30_000);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Client } from 'undici';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { serveSandbox } from '../../compose/sandbox/serve.ts';
 import { otherSideClosed } from './proofs.fixture.ts';
 
@@ -101,9 +101,9 @@ it('closes its half after an answer, reads what still comes, and does not carry 
   expect(text).toMatch(/^HTTP\/1.1 200 [\s\S]*\{"instances":\[\]\}$/);
   expect(text).not.toMatch(/connection: close/i);
   const answered = text;
-  const struck = new Promise((resolve) => sandbox.faults.onStrike(resolve));
+  const { length: before } = sandbox.faults.events;
   send('DELETE', `${path}/x`);
-  await struck;
+  await vi.waitUntil(() => sandbox.faults.events.length > before);
   socket.end();
   await once(socket, 'close');
   expect(text).toBe(answered);
@@ -120,10 +120,10 @@ it('is silent on a kept-alive connection; others are answered', async () => {
   await sandbox.faults.arm('dead-connection');
   const [client, other] = [open(), open()];
   expect(await client.ask()).toBe(EMPTY);
-  const struck = new Promise((resolve) => sandbox.faults.onStrike(resolve));
+  const { length: before } = sandbox.faults.events;
   const giveUp = new AbortController();
   const waiting = client.ask(giveUp.signal);
-  await struck;
+  await vi.waitUntil(() => sandbox.faults.events.length > before);
   expect(await other.ask()).toBe(EMPTY);
   giveUp.abort(new Error('gave up'));
   await expect(waiting).rejects.toThrow('gave up');

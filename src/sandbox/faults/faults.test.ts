@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 afterEach(() => {
-  sandbox.faults.reset();
+  sandbox.faults.load({ made: 0, armed: [], events: [], stuck: [] });
 });
 
 async function statuses(bench: Awaited<ReturnType<typeof benchOf>>, count: number, path = '/instances') {
@@ -104,13 +104,10 @@ describe('an armed fault', () => {
     expect(sandbox.faults.events.map(({ fault }) => fault)).toEqual(['latency', 'http-500']);
   });
 
-  it('reports its strikes with their requests', async () => {
+  it('reports its strikes', async () => {
     const bench = await benchOf(sandbox);
-    const struck: unknown[] = [];
-    sandbox.faults.onStrike((event, request) => struck.push([event.fault, request?.method]));
     await bench.arm('http-500');
     await bench.order('x');
-    expect(struck).toEqual([['http-500', 'POST']]);
     expect(sandbox.faults.events).toMatchObject([{ id: 'fault-1', step: 'provider-d POST /instances' }]);
     expect(sandbox.faults.list()).toEqual([]);
     expect(sandbox.faults.list({ all: true })).toMatchObject([

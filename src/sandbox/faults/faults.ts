@@ -5,13 +5,31 @@ import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { assertRoute } from '../operations.ts';
 import type { Layer, Targets } from '../provider.ts';
 import { withFullName } from '../settings.ts';
-import { ArmedFaults, type FaultEvent, type OnStrike, type SavedArmed } from './armed-faults.ts';
-import { type ArmedFault, type ArmedView, type Arming, checkedArming } from './arming.ts';
-import type { FaultName } from './catalog/catalog.ts';
-import type { FaultClock, TlsFault } from './fault.ts';
+import {
+  ArmedFault,
+  type ArmedFaults,
+  type ArmedView,
+  type Arming,
+  checkedArming,
+  type Occasion,
+  type SavedFault,
+  stepOf,
+} from './arming.ts';
+import { type FaultName, faultNames } from './catalog/catalog.ts';
+import type { Fault, FaultClock, Strike, TlsFault } from './fault.ts';
 import { httpFaults } from './layers/http.ts';
 import { MachineFaults, sshFaults } from './layers/machines.ts';
 import { PlatformFaults, type SavedStuck } from './layers/platform.ts';
+
+interface FaultEvent {
+  at: number;
+  fault: FaultName;
+  /** The id of the armed fault. */
+  id: string;
+  /** The requests or calls that are counted together. */
+  step: string;
+  resource?: string;
+}
 
 interface Deps {
   clock: FaultClock;
@@ -24,30 +42,41 @@ interface Deps {
   mustStrike: boolean;
   /** Machines and volumes whose transition waits for something else than time. */
   held(): readonly { provider: string; ref: OwnerRef }[];
+  /** Called for each strike. */
+  struck(fault: FaultName): void;
 }
 
-interface SavedFaults extends SavedArmed {
+interface SavedFaults {
+  made: number;
+  armed: SavedFault[];
+  events: FaultEvent[];
   stuck: SavedStuck;
 }
 
 /** In place of a provider: the address that all servers of the sandbox share. */
 const ADDRESS = 'sandbox';
+const MAX_EVENTS = 10_000;
 
 /** The faults of a sandbox: it arms and disarms them, and has one layer for each place in which they strike. */
-export class Faults {
+export class Faults implements ArmedFaults {
+  readonly clock: FaultClock;
   readonly #deps: Deps;
-  readonly #armed: ArmedFaults;
+  readonly #all: ArmedFault[] = [];
+  /** Those that must strike. */
+  readonly #must = new Set<ArmedFault>();
+  #made = 0;
+  #events: FaultEvent[] = [];
   readonly #machines: MachineFaults;
   readonly #platform: PlatformFaults;
   /** Between the client and the server. */
   readonly layer: Layer;
 
   constructor(deps: Deps) {
+    this.clock = deps.clock;
     this.#deps = deps;
-    this.#armed = new ArmedFaults({ ...deps, disarmed: (id) => this.#platform.release(id) });
-    this.#machines = new MachineFaults(this.#armed, deps.providers);
-    this.#platform = new PlatformFaults(this.#armed, deps.providers);
-    this.layer = httpFaults(this.#armed, this.#machines);
+    this.#machines = new MachineFaults(this, deps.providers);
+    this.#platform = new PlatformFaults(this, deps.providers);
+    this.layer = httpFaults(this, this.#machines);
   }
 
   /** Arms a fault. A machine fault strikes at once if it can. @throws {ApiError} */
@@ -57,81 +86,94 @@ export class Faults {
     const checked = withFullName(checkedArming(name, { must_strike, ...options }), servers);
     for (const route of [options.route ?? []].flat())
       assertRoute(checked.provider === undefined ? servers : [checked.provider], route);
-    const armed = this.#armed.add(name, checked);
+    const armed = this.#make({
+      id: `fault-${++this.#made}`,
+      name,
+      options: checked,
+      seen: 0,
+      hits: 0,
+      counts: [],
+      armedAt: this.clock.now(),
+      seenAt: undefined,
+    });
     this.#machines.forget();
     for (const provider of this.#deps.providers.keys()) await this.#machines.strike(provider, undefined);
     if (armed.fault.layer === 'platform') this.#platform.askAgain(armed, this.#deps.held());
     return armed;
   }
 
+  get all(): readonly ArmedFault[] {
+    return this.#all;
+  }
+
   get isArmed(): boolean {
-    return this.#armed.all.some(({ isOver, isUsedUp }) => !isOver && !isUsedUp);
+    return this.#all.some(({ isOver, isUsedUp }) => !isOver && !isUsedUp);
+  }
+
+  has(layer: Fault['layer']): boolean {
+    return this.#all.some(({ fault, isOver }) => fault.layer === layer && !isOver);
   }
 
   /** Whether an armed fault has had an occasion after `time`, and may strike another one. */
   hasOccasions(time: number): boolean {
-    return this.#armed.all.some(({ seenAt = time, isOver }) => seenAt > time && !isOver);
-  }
-
-  /** The resources whose work no passing of time continues before `until`. */
-  stuck(): { id: string; until: number }[] {
-    return this.#platform.stuck();
+    return this.#all.some(({ seenAt = time, isOver }) => seenAt > time && !isOver);
   }
 
   /** Lists the faults that may still strike, and with `all` also the others. */
   list({ all = false }: { all?: boolean } = {}): ArmedView[] {
-    return this.#armed.all.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
+    return this.#all.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
   }
 
   /** The faults that had to strike, and did not. Also those that were disarmed. */
   unstruck(): ArmedView[] {
-    return this.#armed.unstruck().map((armed) => armed.toJSON());
+    return [...this.#must].filter(({ isUnstruck }) => isUnstruck).map((armed) => armed.toJSON());
   }
 
   /** Disarms the fault of that id. Returns false if there is none. */
   disarm(id: string): boolean {
-    const armed = this.#armed.all.find((candidate) => candidate.id === id && !candidate.isOver);
+    const armed = this.#all.find((candidate) => candidate.id === id && !candidate.isOver);
     armed?.disarm();
     return armed !== undefined;
   }
 
-  /** Disarms all faults. */
+  /** Disarms all faults and removes them. */
   clear(): void {
-    this.#armed.clear();
+    for (const armed of this.#all.splice(0)) armed.disarm();
   }
 
   save(): SavedFaults {
-    return { ...this.#armed.save(), stuck: this.#platform.save() };
+    // Connections are not kept: nothing is left of a fault that struck as many as it may.
+    const lasting = this.#all.filter(({ isOver, isUsedUp }) => !isOver && !isUsedUp);
+    return {
+      made: this.#made,
+      armed: lasting.map((each) => each.save()),
+      events: [...this.#events],
+      stuck: this.#platform.save(),
+    };
   }
 
   /** Disarms the current faults and loads the saved ones. */
-  load({ stuck, ...armed }: SavedFaults): void {
+  load({ made, armed, events, stuck }: SavedFaults): void {
     this.#platform.load([]);
     this.#machines.forget();
     this.clear();
     this.#platform.load(stuck);
-    this.#armed.load(armed);
-  }
-
-  reset(): void {
-    this.load({ made: 0, armed: [], events: [], stuck: [] });
+    this.#must.clear();
+    this.#made = made;
+    this.#events = [...events];
+    for (const each of armed) this.#make(each);
   }
 
   /** The last 10,000 strikes. */
   get events(): readonly FaultEvent[] {
-    return this.#armed.events;
-  }
-
-  onStrike(listener: OnStrike): void {
-    this.#armed.onStrike(listener);
+    return this.#events;
   }
 
   /** Faults of a TLS handshake that begins now. Returns the one that strikes it. */
   handshake(): TlsFault | undefined {
     const occasion = { provider: ADDRESS, resource: undefined };
-    for (const armed of this.#armed.all)
-      if (armed.fault.layer === 'tls' && this.#armed.strike(armed, occasion) !== undefined)
-        return armed.fault;
+    for (const armed of this.#all)
+      if (armed.fault.layer === 'tls' && this.strike(armed, occasion) !== undefined) return armed.fault;
     return undefined;
   }
 
@@ -142,11 +184,43 @@ export class Faults {
 
   /** Faults of the SSH proof of a provider's machines. */
   probe(provider: string, own: SshProbe): SshProbe {
-    return sshFaults(this.#armed, this.#deps.providers, provider, own);
+    return sshFaults(this, this.#deps.providers, provider, own);
   }
 
   /** Whether an armed fault makes a provider's platform list fewer machines than there are. */
   falsifiesLists(provider: string): boolean {
-    return this.#platform.falsifiesLists(provider);
+    const list = { provider, on: 'list', resource: undefined };
+    return this.#all.some((armed) => armed.fault.layer === 'platform' && armed.fits(list));
+  }
+
+  /** Counts the occasion if the fault fits it, and records the strike. Returns undefined if it does not strike. */
+  strike(armed: ArmedFault, occasion: Occasion): Strike<Record<string, unknown>> | undefined {
+    const strike = armed.fits(occasion) ? armed.strike(occasion) : undefined;
+    if (strike === undefined) return undefined;
+    const { id, name: fault } = armed;
+    this.#events.push({
+      at: this.clock.now(),
+      fault,
+      id,
+      step: stepOf(occasion),
+      resource: occasion.resource,
+    });
+    if (this.#events.length > MAX_EVENTS) this.#events.shift();
+    this.#deps.struck(fault);
+    return strike;
+  }
+
+  #make(saved: SavedFault): ArmedFault {
+    const { seed: own, seeded } = this.#deps;
+    const { seed = own } = saved.options as { seed?: string | number };
+    const armed = new ArmedFault(saved, {
+      clock: this.clock,
+      draw: (what) => seeded(`${seed}/${what}`).next(),
+      disarmed: () => this.#platform.release(saved.id),
+    });
+    this.#all.push(armed);
+    if (armed.options.must_strike) this.#must.add(armed);
+    this.#all.sort((a, b) => faultNames.indexOf(a.name) - faultNames.indexOf(b.name));
+    return armed;
   }
 }

@@ -3,18 +3,14 @@ import { benchOf, startBench } from './bench.fixture.ts';
 import { patched } from './patch.ts';
 
 describe('answer-patch', () => {
-  it('changes one resource in a read and in lists, by a merge patch and a JSON patch', async () => {
+  it('changes one resource in a read and in lists, by a merge patch', async () => {
     await using sandbox = await startBench();
     const { arm, ask, make, read } = await benchOf(sandbox);
     const [id, other] = [await make('one'), await make('other')];
     await arm('answer-patch', {
       instance: id,
       times: 'sticky',
-      merge: { region: 'dc-0042', public_ip: null },
-      patch: [
-        { op: 'test', path: '/region', value: 'dc-0042' },
-        { op: 'add', path: '/price_per_hour', value: -1 },
-      ],
+      merge: { region: 'dc-0042', public_ip: null, price_per_hour: -1 },
     });
     const changed = { id, region: 'dc-0042', price_per_hour: -1 };
     expect((await read(id)).body).toMatchObject(changed);
@@ -26,19 +22,10 @@ describe('answer-patch', () => {
     expect((await read(other)).body).toMatchObject({ id: other, region: 'us-phoenix' });
   });
 
-  it('changes a whole body: an id twice, or another root', async () => {
+  it('changes a whole body, also to another root', async () => {
     await using sandbox = await startBench();
-    const { arm, ask, make } = await benchOf(sandbox);
-    const id = await make();
-    await arm('answer-patch', {
-      route: 'GET /instances',
-      patch: [{ op: 'copy', from: '/instances/0', path: '/instances/-' }],
-    });
-    expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ id }, { id }]);
-    await arm('answer-patch', {
-      route: 'GET /instances',
-      patch: [{ op: 'replace', path: '', value: [] }],
-    });
+    const { arm, ask } = await benchOf(sandbox);
+    await arm('answer-patch', { route: 'GET /instances', merge: [] });
     expect((await ask('GET', '/instances')).text).toBe('[]');
   });
 
@@ -62,28 +49,18 @@ describe('answer-patch', () => {
       const { error } = (await response.json()) as { error: { message: string } };
       return [response.status, error.message];
     };
-    expect(await reasonOf({ patch: [{ op: 'remove', path: '/instances/0' }] })).toEqual([
-      500,
-      'answer-patch does not fit this answer: remove /instances/0: there is nothing at that place',
-    ]);
-    expect(await reasonOf({ patch: [{ op: 'test', path: '/instances', value: 1 }] })).toEqual([
-      500,
-      expect.stringContaining('another value is at that place'),
-    ]);
     expect(await reasonOf({ merge: {} }, new Response('<html>'))).toEqual([
       500,
       expect.stringContaining('JSON'),
     ]);
     await patched(answer(), { merge: JSON.parse('{"__proto__":{"polluted":1}}') });
-    await patched(answer(), { patch: [{ op: 'add', path: '/__proto__/polluted', value: 1 }] });
     expect({}).not.toHaveProperty('polluted');
   });
 
   it('refuses a patch that is none, by name', async () => {
     await using sandbox = await startBench();
     const { arm } = await benchOf(sandbox);
-    const patch = [{ op: 'ad', path: '/x', value: 1 }] as never;
-    await expect(arm('answer-patch', { patch })).rejects.toThrow(/patch/);
+    await expect(arm('answer-patch', { patch: [] } as never)).rejects.toThrow(/patch/);
     await expect(arm('answer-patch', { status: 99 })).rejects.toThrow(/status/);
   });
 });

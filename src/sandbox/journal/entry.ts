@@ -56,8 +56,6 @@ const RESPONSE_HEADERS = [
   'retry-after',
   'x-request-id',
 ];
-/** Headers whose values are secrets. */
-const CREDENTIALS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie']);
 
 const MAX_RECENT = 1_024;
 
@@ -75,34 +73,25 @@ export class Recent<T> {
   }
 }
 
-/** Which headers the journal keeps. */
+/** The headers that the journal keeps. */
 export class KeptHeaders {
-  readonly #of: Record<'request' | 'response', readonly string[]>;
   readonly #nameOf: (apiKey: string) => string | undefined;
   /** Recent results: a poll mostly repeats the last one. */
   readonly #recent = new Recent<Record<string, string>>();
 
-  /** `also`: further headers, of requests and answers. `nameOf`: the name of a key. */
-  constructor(
-    also: readonly string[] = [],
-    nameOf: (apiKey: string) => string | undefined = () => undefined,
-  ) {
-    const names = also.map((name) => name.toLowerCase());
-    this.#of = {
-      request: [...new Set([...REQUEST_HEADERS, ...names])],
-      response: [...new Set([...RESPONSE_HEADERS, ...names])],
-    };
+  /** `nameOf`: the name of a key. */
+  constructor(nameOf: (apiKey: string) => string | undefined = () => undefined) {
     this.#nameOf = nameOf;
   }
 
   of(side: 'request' | 'response', headers: Headers): Record<string, string> {
-    const names = this.#of[side];
+    const names = side === 'request' ? REQUEST_HEADERS : RESPONSE_HEADERS;
     const values = names.map((name) => headers.get(name));
     return this.#recent.get(`${side} ${JSON.stringify(values)}`, () =>
       Object.fromEntries(
         names.flatMap((name, index) => {
           const value = values[index];
-          return value == null ? [] : [[name, CREDENTIALS.has(name) ? this.#digestOf(value) : value]];
+          return value == null ? [] : [[name, name === 'authorization' ? this.#digestOf(value) : value]];
         }),
       ),
     );

@@ -1,10 +1,6 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createSandbox } from '../../compose/sandbox/sandbox.ts';
-import { packageRoot } from '../../config/package-root.ts';
-import { benchOf, SSH_KEY, startBench } from '../faults/bench.fixture.ts';
+import { benchOf, startBench } from '../faults/bench.fixture.ts';
 import type { Sandbox } from '../sandbox.ts';
 import type { ProviderOperator } from './client.ts';
 
@@ -72,44 +68,6 @@ it('makes no key that has expired already', async () => {
   await expect(d.createKey({ account, expires_at })).rejects.toThrow(
     `expires_at ${expires_at} is in the past: give a future time.`,
   );
-});
-
-it('sells what a changed catalog file has after a reload', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-catalog-'));
-  try {
-    const catalog = join(folder, 'catalog.yaml');
-    copyFileSync(join(packageRoot(), 'fixtures', 'catalogs', 'provider-d.yaml'), catalog);
-    await using own = await createSandbox({ catalog });
-    const { baseUrl, apiKey } = own.provider('custom');
-    // biome-ignore lint/suspicious/noExplicitAny: each endpoint has an answer of its own
-    const ask = async (path: string, body?: object): Promise<any> => {
-      const response = await own.fetch(`${baseUrl}${path}`, {
-        method: body === undefined ? 'GET' : 'POST',
-        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      return response.json();
-    };
-    writeFileSync(catalog, readFileSync(catalog, 'utf8').replaceAll(OFFER, 'renamed'));
-    const reloaded = await own.control.operator('custom').reload();
-    expect(reloaded).toMatchObject({ added: ['offer renamed'], removed: [`offer ${OFFER}`] });
-    const order = { configuration_id: 'renamed', region: 'us-phoenix', image: 'ubuntu-24.04' };
-    const { id } = await ask('/instances', { ...order, ssh_keys: [SSH_KEY], name: 'one' });
-    await own.clock.advance(60_000);
-    expect(await ask(`/instances/${id}`)).toMatchObject({ status: 'ONLINE' });
-    writeFileSync(catalog, readFileSync(catalog, 'utf8').replace(/(price_per_hour: )[\d.]+/g, '$17'));
-    await own.control.operator('custom').reload();
-    const { configurations } = await ask('/availability');
-    expect(configurations).toContainEqual(expect.objectContaining({ id: 'renamed', price_per_hour: 7 }));
-    expect((await ask(`/instances/${id}`)).price_per_hour).not.toBe(7);
-    writeFileSync(catalog, 'offers: none');
-    await expect(own.control.operator('custom').reload()).rejects.toThrow(/catalog\.yaml/);
-    expect((await ask('/configurations')).configurations.map((offer: { id: string }) => offer.id)).toContain(
-      'renamed',
-    );
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 });
 
 it('plays the requests of a scenario to the operator API', async () => {

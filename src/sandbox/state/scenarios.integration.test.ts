@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createSandbox } from '../../compose/sandbox/sandbox.ts';
-import { parseScenario } from './read-scenario.ts';
+import { scenarioSchema } from './scenario-format.ts';
 
 const folder = join(import.meta.dirname, '../../../fixtures/scenarios');
 const schema = JSON.parse(readFileSync(join(folder, '../../openapi/scenario.schema.json'), 'utf8'));
@@ -33,18 +33,20 @@ describe('fixtures/scenarios', () => {
     const text = readFileSync(join(folder, file), 'utf8');
     validate(parse(text));
     expect(validate.errors).toBeNull();
-    const read = parseScenario(text);
-    if ('issues' in read) throw new Error(JSON.stringify(read.issues));
-    const { name, sandbox: { clock: _clock, ...options } = {} } = read.scenario;
+    const { name, sandbox: { clock: _clock, ...options } = {} } = scenarioSchema.parse(parse(text));
     expect(`${name}.yaml`).toBe(file);
     await using sandbox = await createSandbox(JSON.parse(JSON.stringify(options)));
-    await sandbox.control.play(text);
+    await sandbox.control.play(parse(text));
     const [provider] = sandbox.providers.values();
-    const { providers } = await sandbox.control.dump();
-    const { instances = [], volumes = [] } = providers[provider?.name ?? ''] ?? {};
-    const own = instances.filter(({ account }) => account === 'default');
+    const reply = await sandbox.provider(provider?.name ?? '').app.fetch(
+      new Request('http://sandbox.test/v1/instances', {
+        headers: { Authorization: `Bearer ${provider?.apiKey}` },
+      }),
+    );
+    const { instances } = (await reply.json()) as { instances: { status: string }[] };
+    const volumes = provider?.platform.volumes.all() ?? [];
     expect({
-      statuses: own.map(({ status }) => status),
+      statuses: instances.map(({ status }) => status),
       ...(volumes.length > 0 && { volumes: volumes.map(({ state }) => state) }),
     }).toEqual(outcomes[name]);
     expect(await sandbox.control.journal.entries({ account: 'default' })).toEqual([]);
@@ -52,7 +54,9 @@ describe('fixtures/scenarios', () => {
 
   it('a scenario of the marketplace is billed', async () => {
     await using sandbox = await createSandbox({ marketplace: true });
-    const made = await sandbox.control.play(readFileSync(join(folder, 'marketplace-running.yaml'), 'utf8'));
+    const made = await sandbox.control.play(
+      parse(readFileSync(join(folder, 'marketplace-running.yaml'), 'utf8')),
+    );
     const { marketplace } = sandbox.defaultAccount;
     const reply = await sandbox.fetch(`/api/deployments/${made['web']?.id}`, {
       headers: { Authorization: `Bearer ${marketplace?.apiKey}` },
@@ -68,9 +72,9 @@ describe('fixtures/scenarios', () => {
   });
 });
 
-it('reports the step that failed, and the errors in a file', async () => {
+it('reports the step that failed, and the errors in a scenario', async () => {
   await using sandbox = await createSandbox();
-  const play = (text: string) => sandbox.control.play(text);
+  const play = (text: string) => sandbox.control.play(parse(text));
   await expect(play('name: x\nsteps: [{ do: stop, instance: nobody }]')).rejects.toThrow(
     'steps[0] (stop): no earlier step made nobody',
   );
@@ -78,5 +82,4 @@ it('reports the step that failed, and the errors in a file', async () => {
     play('name: x\nsteps: [{ do: create_instance, as: one, configuration_id: none }]'),
   ).rejects.toThrow('steps[0] (create_instance): provider-a sells no none');
   await expect(play('steps: []')).rejects.toThrow('name is required: a string');
-  await expect(play('name: [')).rejects.toMatchObject({ status: 400 });
 });

@@ -83,13 +83,6 @@ export class Transitions {
     return this.underWay().map(({ ref: _ref, parts: _parts, ...held }) => held);
   }
 
-  /** Instances and volumes with a transition that waits for polls or for {@link finish}, or only for `finish`. */
-  waiting(mode: 'any' | 'manual'): string[] {
-    return this.underWay().flatMap(({ instance, volume, pollsLeft }) =>
-      mode === 'manual' && pollsLeft !== null ? [] : (instance ?? volume ?? []),
-    );
-  }
-
   /** Ends held transitions: of one instance or volume, or all. Returns their number. */
   finish({ instance, volume }: { instance?: string | undefined; volume?: string | undefined } = {}): number {
     const meant = [...this.#held].filter(

@@ -54,7 +54,6 @@ export async function startCluster(): Promise<Cluster> {
       port_forwards: { ports: '22000-22099', addresses },
       images: { [image.name]: { alias: image.alias, login_user: 'debian' } },
       overcommit: { cpu: 8 },
-      shutdown_s: 10,
       ...more,
     }),
     contents: () => contentsOf(api, 'local', tenants.network),

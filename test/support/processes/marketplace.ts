@@ -13,19 +13,15 @@ export const OFFER = { provider: 'provider-x', offerId: 'gpu-1', region: 'eu-one
 
 const PROFILE = `id: ${OFFER.provider}
 name: Provider X
-instances:
-  stop: { supported: true }
-  restart: { supported: true }
-  deploy_timeouts: [{ minutes: 15 }]
+machines: [{ deploy_timeout_minutes: 15 }]
 volumes:
-  size_gb: { min: 1, max: 50000 }
+  min_size_gb: 1
+  max_size_gb: 50000
   price_per_gb_hour: 0.0001
   name_max_length: 60
   max_per_instance: null
   shareable: false
   attach_at_create: true
-  attach: { supported: true }
-  detach: { allowed: always }
   grow: true
   rename: true
 `;
@@ -59,7 +55,7 @@ database: ${database}
 providers:
   - { id: ${OFFER.provider}, base_url: '${providerUrl}', api_key_env: PROVIDER_KEY, allow_private: true, verify_ssh: false, profile: profile.yaml }
 team_limits: { deployments: null, volumes: null, volume_gb: null }
-rate_limits: { catalog_reads: 1000000000, account_requests: 1000000000, creates_per_user: 1000000000, other_requests: 1000000000 }
+rate_limits: false
 ${more}`,
   );
   return file;

@@ -177,8 +177,8 @@ export function writeFastConfig(
   writeFileSync(
     file,
     `platform: { driver: simulator${address === undefined ? '' : `, address: ${address}`} }
-rate_limits: { enabled: false }
-log: { level: warn }
+rate_limits: false
+log_level: warn
 database: sqlite:data/berth.db
 ${more}`,
   );

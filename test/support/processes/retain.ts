@@ -1,5 +1,6 @@
-import { openMarketplaceStore } from '../../../src/compose/stores/marketplace.ts';
-import { openStore } from '../../../src/compose/stores/orchestrator.ts';
+import { marketplaceStores } from '../../../src/compose/stores/marketplace.ts';
+import { orchestratorStores } from '../../../src/compose/stores/orchestrator.ts';
+import { openIn } from '../../../src/compose/stores/stores.ts';
 import { RollUp } from '../../../src/marketplace/ledger/roll-up.ts';
 import { defaultOptions } from '../../../src/marketplace/model/options.ts';
 import { pruneTombstones } from '../../../src/orchestrator/queue/housekeeping.ts';
@@ -13,7 +14,6 @@ import { VirtualClock } from '../time/virtual-clock.ts';
 
 const [subject, database = '', now, dieAt] = process.argv.slice(2);
 let transactions = 0;
-const none = () => undefined;
 const log: Log = {
   ...silentLog,
   error: (fields, message) => {
@@ -31,7 +31,7 @@ async function counted<T>(body: () => Promise<T>): Promise<T> {
 }
 
 async function rollUp(): Promise<void> {
-  const opened = await openMarketplaceStore(database, none);
+  const opened = await openIn(marketplaceStores, database, {});
   const store: typeof opened = {
     ...opened,
     transact: (body) => opened.transact((tx) => counted(() => body(tx))),
@@ -49,7 +49,7 @@ async function rollUp(): Promise<void> {
 const ROUNDS = 25;
 
 async function prune(): Promise<void> {
-  const opened = await openStore(database, none);
+  const opened = await openIn(orchestratorStores, database, {});
   const store: typeof opened = {
     ...opened,
     transact: (body) => opened.transact((tx) => counted(() => body(tx))),

@@ -101,7 +101,7 @@ const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];
 /** Checks what forwards packets from the host's ports to machines behind its NAT. */
 async function diagnoseForwarding(checked: CheckedHost): Promise<Diagnosis[]> {
   const { host, shell } = checked;
-  const { public_ip: address = '', public_ip_elsewhere: isElsewhere } = host.options;
+  const { public_ip: address = '' } = host.options;
   const place = placeOf(checked);
   const [hooks, network] = await Promise.all([
     runHostScript(shell, place, ['exists', ...HOOKS]),
@@ -129,12 +129,12 @@ async function diagnoseForwarding(checked: CheckedHost): Promise<Diagnosis[]> {
         'echo net.ipv4.ip_forward=1 > /etc/sysctl.d/50-berth.conf && sysctl --system',
       ),
     );
-  if (!isElsewhere && of('address').length > 0 && !of('address').includes(address))
+  if (of('address').length > 0 && !of('address').includes(address))
     found.push(
-      broken(
+      warning(
         reached,
-        'no interface of the host has it: machines cannot be reached there',
-        'Correct public_ip. If a router has the address and forwards its ports to this host, set public_ip_elsewhere: true.',
+        'no interface of the host has it: machines cannot be reached there, unless a router forwards its ports',
+        'Correct public_ip, or do nothing if a router has the address and forwards its ports to this host.',
       ),
     );
   return found;

@@ -105,7 +105,7 @@ function sellableOf(
   const ownGb = freeGb + volumes.reduce((total, { allocatedGb }) => total + allocatedGb, 0);
   return {
     vcpus: Math.floor(hardware.vcpus * overcommit.vcpus) - reserve.vcpus,
-    memoryMb: Math.floor(hardware.memoryMb * overcommit.memory - reserve.memory_gb * 1024),
+    memoryMb: Math.floor(hardware.memoryMb - reserve.memory_gb * 1024),
     diskGb: Math.floor(Math.min(sizeGb, ownGb) * overcommit.disk - reserve.disk_gb),
   };
 }

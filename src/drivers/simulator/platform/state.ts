@@ -33,16 +33,12 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     write: async (key, text) => this.#write('writer', key, { key, text } satisfies WriterRecord),
   };
 
-  /**
-   * `image`: initial content of a state in memory, from {@link image}.
-   *
-   * @throws {InUse} if another process uses the file
-   */
-  constructor(file: string, clock: Clock, image?: Buffer) {
+  /** @throws {InUse} if another process uses the file */
+  constructor(file: string, clock: Clock) {
     this.#clock = clock;
     this.#unlock = takeStateLock(file);
     try {
-      this.#db = openDatabase(image ?? file);
+      this.#db = openDatabase(file);
     } catch (error) {
       this.#unlock();
       throw error;
@@ -138,17 +134,13 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     this.#db.prepare('DELETE FROM files WHERE disk = ?').run(disk);
   }
 
-  image(): Buffer {
-    return this.#db.serialize();
-  }
-
   close(): void {
     this.#db.close();
     this.#unlock();
   }
 }
 
-function openDatabase(file: string | Buffer): Database.Database {
+function openDatabase(file: string): Database.Database {
   const db = new Database(file);
   try {
     db.pragma('journal_mode = WAL');

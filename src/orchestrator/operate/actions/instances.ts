@@ -140,7 +140,7 @@ export const retryInstance = instanceAction({
       );
     if (status === 'DESTROYED')
       throw new ActionRefused(
-        `${id} is DESTROYED, and its disks are kept for losses.keep_disks_hours: \`berth instances rm ${id} --yes\` removes them now.`,
+        `${id} is DESTROYED, and its disks are kept for retention.lost_disks_hours: \`berth instances rm ${id} --yes\` removes them now.`,
       );
     if (work?.kind === 'hold') return 'the end of its console is read again; its machine stays kept';
     if (work !== null) return `its step ${work.kind} is retried now`;
@@ -167,7 +167,7 @@ export const releaseInstance = instanceAction({
   command: {
     verb: 'release',
     description:
-      'remove the machine of an instance that failed now, with its disks; without this it stays until its DELETE or failed_instances.hold_minutes',
+      'remove the machine of an instance that failed now, with its disks; without this it stays until its DELETE or retention.failed_machines_minutes',
   },
   form: { title: () => 'Release a kept machine', button: 'Remove it', isDangerous: true },
   effect: ({ record: { id, status }, work }) => {

@@ -83,7 +83,7 @@ it('reports where rows and machines differ, but nothing in progress, on silent h
     'instance lost broken: it is ONLINE, and the platform does not list its machine berth-lost',
     'instance moved warning: its tenant sees 203.0.113.7:22, but its machine is at 203.0.113.8:22',
     'instance off warning: it is ONLINE, and its machine berth-off is stopped',
-    'machine berth-disks-kept ok: it is stopped: after the DELETE of disks-kept, its disks are kept until 2030-01-02T23:00:00.000Z (losses.keep_disks_hours)',
+    'machine berth-disks-kept ok: it is stopped: after the DELETE of disks-kept, its disks are kept until 2030-01-02T23:00:00.000Z (retention.lost_disks_hours)',
     'machine berth-disks-late broken: it is stopped, and its instance disks-late is DESTROYED: it may be costing money',
     'machine berth-row-lost warning: it is running, and its row was lost',
     "machine berth-stray warning: it is running, it has Berth's tag, but no row",

@@ -16,7 +16,7 @@ interface Listed {
   otherPlatforms: ReadonlySet<string>;
   listing: Listing<ObservedMachine>;
   askedAt: number;
-  /** How long the disks of an instance that ended by itself are kept, in milliseconds: `losses.keep_disks_hours`. */
+  /** How long the disks of an instance that ended by itself are kept, in milliseconds: `retention.lost_disks_hours`. */
   keepDisksMs: number;
   driver: { manifest: { stop: boolean } };
 }
@@ -149,7 +149,7 @@ async function withoutRow(
 function toKept({ ref, power }: ObservedMachine, row: InstanceRecord | null, until: number): Diagnosis {
   return ok(
     `machine ${ref}`,
-    `it is ${power}: after the DELETE of ${row?.id}, its disks are kept until ${new Date(until).toISOString()} (losses.keep_disks_hours)`,
+    `it is ${power}: after the DELETE of ${row?.id}, its disks are kept until ${new Date(until).toISOString()} (retention.lost_disks_hours)`,
   );
 }
 

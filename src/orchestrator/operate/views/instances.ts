@@ -246,7 +246,7 @@ const REASONS: Readonly<Record<DestroyReason, string>> = {
 };
 
 function describeOrder({ reason, at, keepsDisks }: DestroyOrder, by: string): string {
-  const kept = keepsDisks ? '; its disks are kept for losses.keep_disks_hours' : '';
+  const kept = keepsDisks ? '; its disks are kept for retention.lost_disks_hours' : '';
   return `${REASONS[reason]} ${by}, ${toTime(at)}${kept}`;
 }
 

@@ -35,7 +35,7 @@ export async function stepHold(
     if (isPastDeadline(lease, now)) {
       const order = recordedOrder({ reason: 'policy', by: alarms.server, at: now });
       if (current.destroyOrder === null) await amend(tx, current, now, { destroyOrder: order });
-      return { step: 'destroy', because: 'failed_instances.hold_minutes are over' };
+      return { step: 'destroy', because: 'retention.failed_machines_minutes are over' };
     }
     const restMs = Math.min((deadlineAt ?? Number.POSITIVE_INFINITY) - now, hiddenMs || LONGEST_REST_MS);
     return { step: 'again', afterMs: restMs, attempt: lease.attempt - 1 };

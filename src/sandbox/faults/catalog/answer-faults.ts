@@ -131,20 +131,6 @@ export const answerFaults = {
     'O: an ONLINE instance has a public_ip.',
     ({ public_ip: _ip, ssh_port: _port, ...shown }) => shown,
   ),
-  'address-changes': each(
-    INSTANCES,
-    'The public_ip is replaced by `public_ip`.',
-    'M: an address that changes is proved again.',
-    (shown, { public_ip: ip }) => changed(shown, ['public_ip'], () => ip),
-    { params: { public_ip: z.string().default('198.51.100.77') } },
-  ),
-  'another-instance': each(
-    ['GET /instances/{id}'],
-    'The answer has the id of another instance.',
-    UNREADABLE,
-    (shown, { id }) => ({ ...shown, id }),
-    { params: { id: z.string().default('ins-of-somebody-else') } },
-  ),
   'price-as-text': each([...OFFERS, ...INSTANCES], 'price_per_hour is a string.', PRICES, (shown) =>
     changed(shown, ['price_per_hour'], String),
   ),
@@ -171,13 +157,6 @@ export const answerFaults = {
     UNREADABLE,
     (shown, { field }) => Object.fromEntries(Object.entries(shown).filter(([name]) => name !== field)),
     { params: { field: z.string().default('status') } },
-  ),
-  'null-field': each(
-    SHOWN,
-    'The field `field`, by default the private_ip, is null.',
-    'O: an optional field without a value is left out.',
-    (shown, { field }) => ({ ...shown, [field]: null }),
-    { params: { field: z.string().default('private_ip') } },
   ),
   'extra-fields': each(
     [...OFFERS, ...INSTANCES, 'POST /instances', 'GET /volumes/{id}'],
@@ -300,7 +279,7 @@ export const answerFaults = {
     },
   ),
   'answer-patch': httpFault('answer', {
-    does: 'The answer is changed as you say: any field, any status, any header. With an `instance` or a `volume` merge and patch change that resource, also in lists.',
+    does: 'The answer is changed as you say: any field, any status, any header. With an `instance` or a `volume`, merge changes that resource, also in lists.',
     strikes: 'O: every answer is as the contract describes it; a client checks what it reads.',
     params: patchShape,
     changesLists: true,

@@ -1,7 +1,6 @@
 import { routeOf, withoutBase } from '../../operations.ts';
 import type { Exchange, Layer } from '../../provider.ts';
-import type { ArmedFaults } from '../armed-faults.ts';
-import type { Occasion } from '../arming.ts';
+import type { ArmedFaults, Occasion } from '../arming.ts';
 import type { HttpFault } from '../fault.ts';
 import type { MachineFaults } from './machines.ts';
 

@@ -1,8 +1,7 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../../ports/ssh-probe.ts';
 import type { Targets } from '../../provider.ts';
-import type { ArmedFaults } from '../armed-faults.ts';
-import type { ArmedFault, Occasion } from '../arming.ts';
+import type { ArmedFault, ArmedFaults, Occasion } from '../arming.ts';
 import type { MachineFault, SshFault } from '../fault.ts';
 
 /** Changes of machines that no request caused. */

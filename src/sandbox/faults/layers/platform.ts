@@ -2,8 +2,7 @@ import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import { FaultInjector, isStep } from '../../../platform-model/call-faults.ts';
 import type { Carry, Method } from '../../../platform-model/platform.ts';
 import type { Targets } from '../../provider.ts';
-import type { ArmedFaults } from '../armed-faults.ts';
-import type { ArmedFault } from '../arming.ts';
+import type { ArmedFault, ArmedFaults } from '../arming.ts';
 import type { PlatformFault } from '../fault.ts';
 import type { MachineFaults } from './machines.ts';
 
@@ -12,9 +11,6 @@ interface StuckCall {
   fault: string;
   provider: string;
   ref: OwnerRef;
-  /** The id of its instance or volume. Absent for the remains of an earlier attempt. */
-  resource: string | undefined;
-  until: number;
 }
 
 export type SavedStuck = [key: string, stuck: StuckCall][];
@@ -60,20 +56,6 @@ export class PlatformFaults {
       if (armed.fitsProvider(provider)) this.#targets.get(provider)?.wake(ref);
   }
 
-  /** The resources whose work no passing of time continues before `until`. */
-  stuck(): { id: string; until: number }[] {
-    const now = this.#armed.clock.now();
-    return [...this.#stuck.values()].flatMap(({ resource, ref, until }) =>
-      until > now ? { id: resource ?? ref, until } : [],
-    );
-  }
-
-  /** Whether an armed fault makes a provider's platform list fewer machines than there are. */
-  falsifiesLists(provider: string): boolean {
-    const list = { provider, on: 'list', resource: undefined };
-    return this.#armed.all.some((armed) => armed.fault.layer === 'platform' && armed.fits(list));
-  }
-
   save(): SavedStuck {
     return [...this.#stuck];
   }
@@ -98,7 +80,7 @@ export class PlatformFaults {
       if (strike === undefined) continue;
       const planned = (armed.fault as PlatformFault).fault(strike, method);
       if (ref !== undefined && typeof planned === 'object' && planned.kind === 'stuck')
-        this.#stuck.set(key, { fault: armed.id, provider, ref, resource, until: strike.sureUntil });
+        this.#stuck.set(key, { fault: armed.id, provider, ref });
       return planned;
     }
     return 'none';
