@@ -70,7 +70,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       async () => (await import('./check-config-command.ts')).checkConfigCommand(),
     ],
     doctor: [
-      'check what `berth serve` needs: database, clock, TLS, prerequisites of each driver, rows against machines',
+      'check what `berth serve` needs: database, clock, TLS, prerequisites of each driver',
       async () => (await import('./doctor-command.ts')).doctorCommand(),
     ],
     health: [

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { diagnose } from '../compose/doctor/doctor.ts';
-import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
+import { type DoctorFinding, diagnose } from '../compose/doctor/doctor.ts';
 import { createLog } from '../runtime/log.ts';
 import { printLine } from '../runtime/print.ts';
 import { systemClock } from '../runtime/system.ts';

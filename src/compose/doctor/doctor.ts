@@ -4,7 +4,6 @@ import type { Config } from '../../config/schema.ts';
 import type { Environment } from '../../config/settings.ts';
 import { counted } from '../../contract/counted.ts';
 import { type Asking, sideBySide } from '../../drivers/kit/asking.ts';
-import type { DoctorFinding } from '../../orchestrator/operate/doctor.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import { InUse } from '../../ports/errors.ts';
@@ -12,7 +11,7 @@ import type { Log } from '../../ports/log.ts';
 import { ANSWER_MS, inTime, Late, messageOf, QUESTION_MS } from '../drivers/ask-platforms.ts';
 import { type ConfiguredDriver, configuredDrivers } from '../drivers/driver-settings.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
-import { diagnoseDrift, diagnosePlatforms, type Running } from './diagnose-drift.ts';
+import { diagnosePlatforms } from './diagnose-platforms.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
 
 /** Time limit for all questions to one platform. */
@@ -23,14 +22,17 @@ interface Ports {
   umask?: number | undefined;
   clock: Clock;
   log: Log;
-  /** The open resources of a server that checks itself. */
-  running?: Running;
 }
 
-/** Checks the prerequisites of `berth serve`, and the rows against the platforms. Leaves no data behind. */
+/** One finding, and the platform of berth.yaml that it concerns. Without a platform, it concerns this machine. */
+export interface DoctorFinding extends Diagnosis {
+  platform?: string;
+}
+
+/** Checks the prerequisites of `berth serve`. Leaves no data behind. */
 export async function* diagnose(
   config: Config,
-  { env, umask, clock, log, running }: Ports,
+  { env, umask, clock, log }: Ports,
 ): AsyncGenerator<DoctorFinding> {
   const within = { clock, over: new AbortController(), endsAt: clock.now() + ALL_QUESTIONS_MS };
   yield* guarded('TLS certificate', within, inTurn(diagnoseTls(config, clock.now())));
@@ -42,30 +44,18 @@ export async function* diagnose(
     `it is valid, and ${config.catalog} sells ${counted(catalog.offers.size, 'offer')}`,
   );
   const drivers = configuredDrivers(config, { catalog, env, umask, clock, log });
-  const platforms = drivers.map(({ platform }) => platform);
-  yield* sideBySide(drivers.map((driver) => diagnosePlatform(config, driver, { clock, platforms, running })));
+  yield* sideBySide(drivers.map((driver) => diagnosePlatform(driver, clock)));
 }
 
-/** Checks one platform and its rows. Its time limit is independent of the other platforms. */
-async function* diagnosePlatform(
-  config: Config,
-  configured: ConfiguredDriver,
-  { clock, platforms, running }: { clock: Clock; platforms: readonly string[]; running: Running | undefined },
-): AsyncGenerator<DoctorFinding> {
+/** Checks one platform. Its time limit is independent of the other platforms. */
+async function* diagnosePlatform(configured: ConfiguredDriver, clock: Clock): AsyncGenerator<DoctorFinding> {
   const { platform, definition } = configured;
   const over = new AbortController();
   const asking: Asking = { withinMs: QUESTION_MS, signal: over.signal };
   const driver = { ...configured, setting: { ...configured.setting, asking } };
   const within = { clock, over, endsAt: clock.now() + ALL_QUESTIONS_MS };
-  const problems = new Set<string>();
-  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver))) {
-    if (finding.verdict !== 'ok') problems.add(finding.finding);
+  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver)))
     yield { platform, ...finding };
-  }
-  if (over.signal.aborted) return;
-  const drift = diagnoseDrift(config, driver, { clock, platforms, running, withinMs: QUESTION_MS });
-  for await (const finding of guarded('rows against machines', within, drift))
-    yield { platform, ...(problems.has(finding.finding) ? notCompared(finding) : finding) };
 }
 
 async function* inTurn<T>(findings: Iterable<T>): AsyncGenerator<T> {
@@ -119,15 +109,6 @@ async function* guarded(
     iterator.return?.().catch(() => {});
     yield verdictOn(subject, error);
   }
-}
-
-/** The finding about rows and machines if the driver could not be opened: a running server may have locked it. */
-function notCompared({ subject }: Diagnosis): Diagnosis {
-  return warning(
-    subject,
-    'they were not compared: the driver could not be opened, as reported above',
-    'While a server runs, the page Doctor of its console compares them.',
-  );
 }
 
 function verdictOn(subject: string, error: unknown): Diagnosis {

@@ -1,5 +1,4 @@
 import { packageVersion } from '../../config/package-root.ts';
-import type { Environment } from '../../config/settings.ts';
 import { adminApp } from '../../http/api/operations.ts';
 import { createConsole } from '../../orchestrator/console/app.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
@@ -16,23 +15,11 @@ interface Admin {
 }
 
 /** Starts an orchestrator with an admin listener. */
-export async function startWithAdmin(
-  deps: OrchestratorDeps & { env?: Environment; umask?: number | undefined },
-): Promise<Orchestrator & Admin> {
-  const { config, catalog, clock, log, drivers, env = {}, umask } = deps;
+export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrator & Admin> {
+  const { config, catalog, log } = deps;
   const orchestrator = await startOrchestrator(deps);
   const { http, nextId, findProblem, platforms, server, operators } = orchestrator.adminParts;
-  const { store } = deps;
-  const common = operatorDepsOf(orchestrator, {
-    config,
-    catalog,
-    clock,
-    // The doctor's code is loaded on the first request.
-    examine: async function* () {
-      const { diagnose } = await import('../doctor/doctor.ts');
-      yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });
-    },
-  });
+  const common = operatorDepsOf(orchestrator, { config, catalog });
   const operator = createOperatorApp({ ...common, operators }, { nextId });
   const console = createConsole({
     ...common,

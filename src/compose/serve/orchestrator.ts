@@ -120,8 +120,6 @@ export async function serveOrchestrator(
       const environmentKey = given && accountId !== null ? { digest: given, accountId } : undefined;
       const parts = {
         config,
-        env,
-        umask,
         catalog,
         store,
         drivers,

@@ -15,7 +15,6 @@ const look: Look = {
     { path: '/console/cordons', name: 'Cordons' },
     { path: '/console/platforms', name: 'Platforms' },
     { path: '/console/orphans', name: 'Orphans' },
-    { path: '/console/doctor', name: 'Doctor' },
     { path: '/console/accounts', name: 'Accounts' },
     { path: '/console/audit', name: 'Audit' },
   ],

@@ -15,7 +15,6 @@ import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedHost } from '../model/inventory.ts';
-import { Doctor, type DoctorFinding } from '../operate/doctor.ts';
 import { createConsole } from './app.ts';
 import { STUCK } from './demo-fleet.fixture.ts';
 import type { ConsoleDeps, PlatformState } from './deps.ts';
@@ -31,12 +30,6 @@ const down: PlatformState = {
   health: { isUp: false, isSuspect: false, isTaken: false },
   losses: { held: 0 },
 };
-
-async function* demoFindings(): AsyncGenerator<DoctorFinding> {
-  yield { subject: 'clock', verdict: 'ok', finding: "it agrees with the database's" };
-  const finding = 'its pool <images> has 1.2 GB free';
-  yield { platform: 'default', subject: 'host gpu-host-2', verdict: 'broken', finding, remedy: 'Make room.' };
-}
 
 const gpu = (slot: number) => ({ id: `0000:${slot}1:00.0`, type: 'H100_SXM' });
 const demoHosts: readonly ObservedHost[] = [
@@ -108,7 +101,6 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     ]),
     reload: () => Promise.reject(new Fatal('it has no server')),
     maxLosses: { share: 0.1, least: 3 },
-    doctor: new Doctor({ clock, examine: demoFindings }),
     sale: {
       isOpen: (platform) => platform === 'default',
       unclaimedUnits: () => 0,

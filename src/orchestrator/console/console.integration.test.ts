@@ -143,17 +143,6 @@ it.each([
   },
 );
 
-it('the doctor page shows the findings of this server when an operator starts a check [console-doctor]', async () => {
-  const page = await read('/console/doctor');
-  expect(page).toContain('not since its start');
-  expect((await post('/console/actions/runDoctor', { csrf: csrfOf(page) })).headers.get('location')).toBe(
-    '/console/doctor',
-  );
-  const found = await read('/console/doctor');
-  expect(found).toContain('its pool &lt;images&gt; has 1.2 GB free');
-  expect(found.indexOf('Make room.')).toBeLessThan(found.indexOf('it agrees with'));
-});
-
 it('the bars of the fleet are shares of what the catalog has, also while a platform is frozen [console-frozen-bars]', async () => {
   const unitsOf = (offer = '', place = '') =>
     shown.catalog.offers.get(offer)?.placements.find(({ region }) => region === place)?.units ?? 0;

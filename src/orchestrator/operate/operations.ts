@@ -23,7 +23,6 @@ import { destroyInstance, releaseInstance, retryInstance } from './actions/insta
 import { acceptLosses, lossesView } from './actions/losses.ts';
 import { decideOrphan } from './actions/orphans.ts';
 import { type Reloaded, reload } from './actions/reload.ts';
-import { type Doctor, doctorView, runDoctor } from './doctor.ts';
 import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
@@ -45,7 +44,6 @@ export interface OperationDeps {
   sold: Cordonable;
   /** Reloads the catalog of this server. @throws {Fatal} */
   reload: (actor: Actor) => Promise<Reloaded>;
-  doctor: Pick<Doctor, 'report' | 'look'>;
   /** How many instances may end as lost. */
   maxLosses: LossCapOptions;
 }
@@ -59,8 +57,6 @@ export type AnyOperation =
   | typeof alarmsView
   | typeof acknowledgeAlarms
   | typeof orphansView
-  | typeof doctorView
-  | typeof runDoctor
   | typeof auditView
   | typeof instancesView
   | typeof instanceView
@@ -95,8 +91,6 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   alarmsView,
   acknowledgeAlarms,
   orphansView,
-  doctorView,
-  runDoctor,
   auditView,
   instancesView,
   instanceView,
