@@ -11,7 +11,7 @@ interface Admin {
   /** The operator's API within it. */
   operator: ReturnType<typeof createOperatorApp>;
   /** The operator's pages within it. */
-  console: ReturnType<typeof createConsole>['app'];
+  console: ReturnType<typeof createConsole>;
 }
 
 /** Starts an orchestrator with an admin listener. */
@@ -30,7 +30,7 @@ export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrat
   });
   const { host, hosts } = config.server.admin;
   const admin = adminApp(findProblem, http.metrics, {
-    apps: { '/operator': operator, '/console': console.app },
+    apps: { '/operator': operator, '/console': console },
     hosts: [host, ...hosts],
     log,
     trustedProxies: config.server.trusted_proxies,
@@ -40,14 +40,6 @@ export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrat
     ...orchestrator,
     admin,
     operator,
-    console: console.app,
-    beginDrain: () => {
-      orchestrator.beginDrain();
-      console.close();
-    },
-    close: () => {
-      console.close();
-      return orchestrator.close();
-    },
+    console,
   };
 }

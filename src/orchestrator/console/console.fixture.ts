@@ -121,7 +121,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     trustedProxies: 0,
   };
   const built = createConsole(parts);
-  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.app.fetch(req.raw, env));
+  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.fetch(req.raw, env));
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
     store,
@@ -137,7 +137,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),
     /** Sends a request to another server on the same database. */
     requestElsewhere: (to: string, init?: RequestInit) =>
-      createConsole(parts).app.request(`http://console.test${to}`, init),
+      createConsole(parts).request(`http://console.test${to}`, init),
     /** Logs in as a browser does. Returns the cookie. */
     async logIn(): Promise<string> {
       const reply = await app.request('http://console.test/console/login', {
@@ -160,14 +160,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
         });
       return { cookie, get, read, post };
     },
-    close: built.close,
     /** Serves the console on a free port. Returns its origin. */
     async listen(): Promise<string> {
       served = await startServer({ listener: getRequestListener(app.fetch) });
       return `http://127.0.0.1:${served.port}`;
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      built.close();
       await served?.server.close(0);
       await store.close();
       rmSync(folder, { recursive: true, force: true });
