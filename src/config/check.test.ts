@@ -117,11 +117,6 @@ describe('check-config', () => {
       'berth.yaml:2:39 rate_limits.requests_per_account.per_second: expected at least 1',
     ],
     [
-      'an unknown policy',
-      'orphans: kill\n',
-      'berth.yaml:1:10 orphans: expected one of "log", "stop", "reap"',
-    ],
-    [
       'a TLS file that is not there',
       'server:\n  tls:\n    cert: none.pem\n    key: /dev/null\n',
       'berth.yaml:3:11 server.tls.cert: expected a file that can be read',

@@ -121,8 +121,6 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     limits: limitsSchema,
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
-    /** Handling of a machine that has Berth's tag and belongs to no instance. */
-    orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     losses: lossesSchema,
     failed_instances: failedInstancesSchema,
     retention: retentionSchema,

@@ -201,16 +201,15 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** Options of the durable work that differ from the defaults and from berth.yaml. */
 export type ReconcileChanges = Partial<Omit<ReconcileOptions, 'callTimeoutMs' | 'listPauseMs'>>;
 
-/** Adds `orphans:`, `losses:` and `failed_instances:` of berth.yaml to the default options. */
+/** Adds `losses:` and `failed_instances:` of berth.yaml to the default options. */
 export function toReconcileOptions(
-  { orphans, losses, failed_instances: { hold_minutes: holdMinutes } }: Config,
+  { losses, failed_instances: { hold_minutes: holdMinutes } }: Config,
   changes: ReconcileChanges = {},
 ): ReconcileOptions {
   const options = {
     ...defaultReconcileOptions,
     holdFailedMs: holdMinutes === undefined ? null : holdMinutes * MINUTE_MS,
     keepDisksMs: losses.keep_disks_hours * HOUR_MS,
-    orphans,
     ...changes,
   };
   const { leaseMs } = options;

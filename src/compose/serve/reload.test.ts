@@ -19,7 +19,6 @@ const berthYaml = (more = '') =>
     'catalog: catalog.yaml',
     'server: { port: 0, admin: { port: 0 } }',
     `database: sqlite:${file('berth.db')}`,
-    'orphans: stop',
     'log: { level: silent }',
     more,
   ].join('\n');
