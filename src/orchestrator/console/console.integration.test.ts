@@ -344,9 +344,9 @@ describe('the instances', () => {
     expect(page).toContain('5 equal failures in between');
   });
 
-  it('have a dossier if they failed', async () => {
+  it('show the end of their console if they failed', async () => {
     const page = await read(`/console/instances/${FAILED}`);
-    expect(page).toContain('Failure dossier');
+    expect(page).toContain('Last lines of its console');
     expect(page).toContain('No space left on device');
   });
 
