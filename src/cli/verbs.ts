@@ -14,7 +14,6 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   adopt: [],
   // keys, accounts, members
   revoke: [],
-  disable: [],
   'set-password': [],
   'allow-keys': [],
   'add-member': [],

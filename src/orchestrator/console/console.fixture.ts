@@ -184,7 +184,6 @@ const toConfirm = {
   destroyInstance: `instanceId=${STUCK}`,
   cordon: 'kind=offer&name=l40s-1x',
   planMaintenance: 'kind=offer&name=l40s-1x',
-  disableAccount: 'account=marketplace',
   deleteAccount: 'account=marketplace',
 };
 /** Every page, and every dry run. */

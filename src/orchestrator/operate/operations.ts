@@ -9,7 +9,7 @@ import type { Store } from '../model/store.ts';
 import type { LossCapOptions } from '../platform/options.ts';
 import { createAccount, createKey, revokeKey } from './actions/accounts.ts';
 import { acknowledgeAlarms } from './actions/alarms.ts';
-import { deleteAccountAction, disableAccountAction } from './actions/close-account.ts';
+import { deleteAccountAction } from './actions/close-account.ts';
 import {
   type Cordonable,
   cancelMaintenance,
@@ -62,7 +62,6 @@ export type AnyOperation =
   | typeof instanceView
   | typeof accountsView
   | typeof createAccount
-  | typeof disableAccountAction
   | typeof deleteAccountAction
   | typeof keysView
   | typeof createKey
@@ -96,7 +95,6 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   instanceView,
   accountsView,
   createAccount,
-  disableAccountAction,
   deleteAccountAction,
   keysView,
   createKey,
