@@ -5,6 +5,7 @@ import type { StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
+import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
 import { addActions } from './add-actions.ts';
 import { withOperatorKeys } from './operators-command.ts';
@@ -32,8 +33,19 @@ export function operatorsCommand(): Command {
  * actions with a command need neither.
  */
 export function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): OperationDeps {
-  const catalog = () => loadCatalog(config.catalog, sellingPlatforms(config));
+  let loaded: Catalog | undefined;
+  const load = (): Catalog => (loaded ??= loadCatalog(config.catalog, sellingPlatforms(config)));
+  // Most commands need no catalog, and work if it has an error.
+  const catalog: Catalog = {
+    get regions() {
+      return load().regions;
+    },
+    get offers() {
+      return load().offers;
+    },
+  };
   const { maxLosses } = toReconcileOptions(config);
-  const known = { ...deps, platforms: platformsOf(config), sold: cordonableOf(config, catalog), maxLosses };
+  const sold = cordonableOf(config, () => catalog);
+  const known = { ...deps, catalog, platforms: platformsOf(config), sold, maxLosses };
   return known as typeof known & OperationDeps;
 }

@@ -26,14 +26,8 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     status: ['instances, platforms, open work and alarms, on one screen'],
     work: ['unfinished steps of work'],
     alarms: ['open alarms of all servers, and who acknowledged them'],
-    capacity: [
-      'units of each offer and region: sold, free, and why none are available',
-      async () => (await import('./fleet-commands.ts')).capacityCommand(),
-    ],
-    platforms: [
-      'the platforms: their health, their hosts and the devices of these',
-      async () => (await import('./fleet-commands.ts')).platformsCommand(),
-    ],
+    capacity: ['units of each offer and region that are sold, and why none are available'],
+    platforms: ['the platforms: their health, and the hosts that have instances'],
     orphans: ['machines and volumes without a row that owns them, and rows that were lost'],
     operators: [
       'create, list and revoke the keys of the admin listener',

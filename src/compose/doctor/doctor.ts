@@ -8,12 +8,15 @@ import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import { InUse } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { ANSWER_MS, inTime, Late, messageOf, QUESTION_MS } from '../drivers/ask-platforms.ts';
 import { type ConfiguredDriver, configuredDrivers } from '../drivers/driver-settings.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
 import { diagnosePlatforms } from './diagnose-platforms.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
 
+/** Time limit of one question. The driver enforces it and names the part that did not answer. */
+const QUESTION_MS = 5_000;
+/** Longer than {@link QUESTION_MS}, so that the driver can still report the cause. */
+const ANSWER_MS = QUESTION_MS + 1_000;
 /** Time limit for all questions to one platform. */
 const ALL_QUESTIONS_MS = 20_000;
 
@@ -112,7 +115,7 @@ async function* guarded(
 }
 
 function verdictOn(subject: string, error: unknown): Diagnosis {
-  const finding = messageOf(error);
+  const finding = error instanceof Error ? error.message : String(error);
   if (error instanceof InUse)
     return warning(
       subject,
@@ -125,3 +128,20 @@ function verdictOn(subject: string, error: unknown): Diagnosis {
 
 const LATE_REMEDY =
   'The checks after it were skipped. Check that it runs, is not overloaded, and is reachable from this machine, then run `berth doctor` again.';
+
+class Late extends Error {
+  override readonly name = 'Late';
+}
+
+/** @throws {Late} */
+async function inTime<T>(clock: Clock, withinMs: number, answer: Promise<T>): Promise<T> {
+  answer.catch(() => {});
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = new Late(`no answer within ${Math.max(0, Math.round(withinMs / 1000))} s`);
+  const timer = clock.setTimer(withinMs, () => reject(late));
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    timer.cancel();
+  }
+}
