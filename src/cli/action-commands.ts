@@ -32,7 +32,7 @@ export function operatorsCommand(): Command {
  * Collects what actions need from a command's dependencies. A command has no driver to ask and no server to reload;
  * actions with a command need neither.
  */
-export function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): OperationDeps {
+function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): OperationDeps {
   let loaded: Catalog | undefined;
   const load = (): Catalog => (loaded ??= loadCatalog(config.catalog, sellingPlatforms(config)));
   // Most commands need no catalog, and work if it has an error.

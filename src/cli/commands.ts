@@ -15,10 +15,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       'create and list accounts, set their passwords',
       async () => (await import('./accounts-command.ts')).accountsCommand(),
     ],
-    losses: [
-      'instances that the platform lost: how many ended, the cap, and which are held',
-      async () => (await import('./losses-command.ts')).lossesCommand(),
-    ],
+    losses: ['instances that the platform lost: how many ended, the cap, and which are held'],
     instances: [
       'list instances, show their open work and history, retry or delete them',
       async () => (await import('./instances-command.ts')).instancesCommand(),

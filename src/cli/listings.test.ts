@@ -65,13 +65,18 @@ it('lists keys as JSON, and makes one that ends in 30 minutes', async () => {
 
 it('prints losses as JSON', async () => {
   expect(JSON.parse(await run('losses', '--json'))).toEqual({
-    lost: 0,
-    allowed: expect.any(Number),
     window_s: expect.any(Number),
-    accepted_until: null,
-    held: [],
-    platform_down_since: null,
-    volumes_doubted_since: null,
+    platforms: [
+      {
+        platform: 'default',
+        lost: 0,
+        allowed: expect.any(Number),
+        accepted_until: null,
+        platform_down_since: null,
+        volumes_doubted_since: null,
+        held: [],
+      },
+    ],
   });
 });
 

@@ -84,7 +84,7 @@ describe('losses', () => {
 
     const database = ['--database', `sqlite:${orchestrator.databasePath}`];
     const listed = await runMain(['losses', ...database]);
-    expect(listed.stdout).toMatch(/^2 instances lost within 10 minutes; the cap is 5\./);
+    expect(listed.stdout).toMatch(/^default: 2 instances lost within 10 minutes; the cap is 5\./);
     expect(listed.stdout.match(/^inst-\w+ +ONLINE/gm)).toHaveLength(2);
     const accepted = await runMain(['losses', 'accept', '--for', '5m', ...database]);
     expect([accepted.code, accepted.stdout]).toEqual([0, expect.stringMatching(/accepted until/)]);
