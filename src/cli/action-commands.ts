@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { cordonableOf } from '../compose/drivers/driver-settings.ts';
+import { platformFactsOf } from '../compose/drivers/driver-settings.ts';
 import { toReconcileOptions } from '../compose/orchestrator/platforms.ts';
 import type { StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
-import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
+import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
@@ -45,7 +45,6 @@ function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): O
     },
   };
   const { maxLosses } = toReconcileOptions(config);
-  const sold = cordonableOf(config, () => catalog);
-  const known = { ...deps, catalog, platforms: platformsOf(config), sold, maxLosses };
+  const known = { ...deps, catalog, platforms: platformFactsOf(config), maxLosses };
   return known as typeof known & OperationDeps;
 }

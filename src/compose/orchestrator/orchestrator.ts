@@ -89,7 +89,7 @@ interface AdminParts {
   store: Store;
   operators: Operators;
   platforms: PlatformStates;
-  facts: ReadonlyMap<string, PlatformFacts>;
+  facts: ReadonlyMap<string, Omit<PlatformFacts, 'placesOnHosts'>>;
   maxLosses: LossCapOptions;
   findProblem: FindProblem;
   nextId: () => string;
@@ -300,7 +300,7 @@ async function warnOfLeft(
 }
 
 /** Facts about the platforms for the operator's API. */
-function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformFacts> {
+function platformFacts(platforms: PlatformStates): AdminParts['facts'] {
   return new Map(
     [...platforms].map(([name, { driver, inventory }]) => {
       const counts = driver.inventory === undefined ? {} : { inventory };

@@ -1,5 +1,4 @@
 import type { Config } from '../../config/schema.ts';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
 import { commands } from '../../orchestrator/operate/commands.ts';
 import type { SandboxClock } from '../../sandbox/clock.ts';
@@ -12,13 +11,12 @@ interface Parts {
   /** Its name in the sandbox. */
   name: string;
   config: Config;
-  catalog: Catalog;
   clock: SandboxClock;
 }
 
 /** Creates the operator API of a provider: that of production, and its commands. */
-export function operateProvider(orchestrator: Orchestrator, { name, config, catalog, clock }: Parts): Server {
-  const deps = operatorDepsOf(orchestrator, { config, catalog });
+export function operateProvider(orchestrator: Orchestrator, { name, config, clock }: Parts): Server {
+  const deps = operatorDepsOf(orchestrator, config);
   const { nextId } = orchestrator.adminParts;
   // Commands work without a timer, such as to hash a password.
   const operations = commands.map((command) => ({

@@ -231,7 +231,7 @@ function opener(
     };
     const startOperating = async (): Promise<Server> => {
       const { operateProvider } = await import('./operate-provider.ts');
-      return operateProvider(await wake(), { name, config, catalog, clock });
+      return operateProvider(await wake(), { name, config, clock });
     };
     return {
       ...{ deps, platform, probe, opened, time, guests, wakeUps },

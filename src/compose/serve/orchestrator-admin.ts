@@ -16,10 +16,10 @@ interface Admin {
 
 /** Starts an orchestrator with an admin listener. */
 export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrator & Admin> {
-  const { config, catalog, log } = deps;
+  const { config, log } = deps;
   const orchestrator = await startOrchestrator(deps);
   const { http, nextId, findProblem, platforms, server, operators } = orchestrator.adminParts;
-  const common = operatorDepsOf(orchestrator, { config, catalog });
+  const common = operatorDepsOf(orchestrator, config);
   const operator = createOperatorApp({ ...common, operators }, { nextId });
   const console = createConsole({
     ...common,

@@ -77,18 +77,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       ['default', up],
       ['west', down],
     ]),
-    sold: {
-      catalog,
-      platforms: new Map([
-        ['default', { placesOnHosts: true }],
-        ['west', { placesOnHosts: false }],
-      ]),
-    },
     platforms: new Map([
       [
         'default',
         {
           driver: 'libvirt',
+          placesOnHosts: true,
           inventory: {
             ageMs: 9_000,
             freeUnits: new Map([['h100-sxm-1x', 14]]),
@@ -97,7 +91,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
           },
         },
       ],
-      ['west', { driver: 'incus' }],
+      ['west', { driver: 'incus', placesOnHosts: false }],
     ]),
     reload: () => Promise.reject(new Fatal('it has no server')),
     maxLosses: { share: 0.1, least: 3 },

@@ -10,14 +10,7 @@ import type { LossCapOptions } from '../platform/options.ts';
 import { createAccount, createKey, revokeKey } from './actions/accounts.ts';
 import { acknowledgeAlarms } from './actions/alarms.ts';
 import { deleteAccountAction } from './actions/close-account.ts';
-import {
-  type Cordonable,
-  cancelMaintenance,
-  cordon,
-  cordonsView,
-  planMaintenance,
-  uncordon,
-} from './actions/cordons.ts';
+import { cancelMaintenance, cordon, cordonsView, planMaintenance, uncordon } from './actions/cordons.ts';
 import { drain } from './actions/drain.ts';
 import { destroyInstance, releaseInstance, retryInstance } from './actions/instances.ts';
 import { acceptLosses, lossesView } from './actions/losses.ts';
@@ -40,8 +33,6 @@ export interface OperationDeps {
   sale: Sale;
   /** The platforms of this server, by name. */
   platforms: ReadonlyMap<string, PlatformFacts>;
-  /** The subjects that can be cordoned. */
-  sold: Cordonable;
   /** Reloads the catalog of this server. @throws {Fatal} */
   reload: (actor: Actor) => Promise<Reloaded>;
   /** How many instances may end as lost. */

@@ -74,6 +74,8 @@ const platformListSchema = z.object({ platforms: z.array(platformViewSchema) }).
 /** Facts about a configured platform. */
 export interface PlatformFacts {
   driver: string;
+  /** Whether single hosts of the platform can be cordoned. */
+  placesOnHosts: boolean;
   /** The count of a running server. Absent if the driver does not count, or no server was asked. */
   inventory?: {
     readonly freeUnits: ReadonlyMap<string, number>;
