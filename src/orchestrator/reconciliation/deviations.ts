@@ -24,7 +24,7 @@ const COPIED =
   'the tag from it';
 const LEFT =
   'parts of a machine or a volume of ours remain that is missing from the platform: they may hold data. Their ' +
-  'removal was not requested, so they stay';
+  'removal was not requested, so they stay. Inspect them; if nothing owns them, `berth orphans rm` removes them';
 
 /** Renamed resources, copies and leftovers in the listings of one kind. Each is recorded and raises an alarm. */
 export class Deviations {

@@ -23,7 +23,8 @@ import { ResourcesWithoutRow } from './without-row.ts';
 
 const AT_ONCE = 16;
 const ORPHAN =
-  'a machine with our tag has no instance, or its instance ended without a delete request: it may cost money and hold data';
+  'a machine with our tag has no instance, or its instance ended without a delete request: it may cost money and hold data. ' +
+  'Inspect it on the platform, then `berth orphans adopt`, `release` or `rm`';
 
 /**
  * Handles listed machines without a live row: it restores missing rows from notes, and removes a machine whose end was

@@ -37,7 +37,7 @@ type WhoseContext = Pick<ReconcileContext, 'driver' | 'installationId' | 'otherP
 
 const ROW_LOST =
   'the platform has a resource with our tag but no row, and the row cannot be restored: its id answers 503 until it can, ' +
-  'or until the resource is proved gone';
+  'or until the resource is proved gone. Create its account if that is missing; otherwise `berth orphans adopt`, `release` or `rm`';
 
 /**
  * The sighting of a listed resource without a row. Undefined if it may belong to another installation, whose absence of

@@ -5,6 +5,7 @@ import {
   badge,
   count,
   figure,
+  given,
   type Html,
   html,
   live,
@@ -16,7 +17,6 @@ import type { AlarmRecord } from '../../model/alarm.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
-import { remedyOf } from '../../operate/views/remedies.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink, toneOf } from '../instance-parts.ts';
 import { subjectOf } from './alarms.ts';
@@ -113,7 +113,7 @@ function wrong(alarms: readonly AlarmRecord[], now: number): Html {
       {
         head: 'Alarm',
         cell: (alarm) =>
-          html`${badge(alarm.kind, alarm.acknowledgedBy === null ? 'bad' : 'wait')} ${subjectOf(alarm)}<span class="why">${remedyOf(alarm.kind)}</span>`,
+          html`${badge(alarm.kind, alarm.acknowledgedBy === null ? 'bad' : 'wait')} ${subjectOf(alarm)}<span class="why">${given(alarm.text)}</span>`,
       },
       {
         head: 'Since',
