@@ -56,9 +56,9 @@ export class Deviations {
     const copied = copies.map(({ name, ref, host }) => ({ name, ref, host, problem: `of ${ref}` }));
     await this.#record('copy', copied, hosts.silent);
     await this.#record('leftover', left, hosts.silent);
-    await this.#alarm('renamed', 'resource_renamed', RENAMED, ({ resourceId }) => resourceId);
-    await this.#alarm('copy', 'resource_copied', COPIED, ({ name }) => name);
-    await this.#alarm('leftover', 'leftover', LEFT, ({ ref }) => ref);
+    this.#alarm('renamed', 'resource_renamed', RENAMED, ({ resourceId }) => resourceId);
+    this.#alarm('copy', 'resource_copied', COPIED, ({ name }) => name);
+    this.#alarm('leftover', 'leftover', LEFT, ({ ref }) => ref);
   }
 
   #isForeign(leftover: Leftover): boolean {
@@ -90,12 +90,12 @@ export class Deviations {
   }
 
   /** Raises the alarms for machines and volumes together, since both use the same kind of alarm. */
-  async #alarm(
+  #alarm(
     what: Sighting['what'],
     kind: Extract<AlarmKind, 'resource_renamed' | 'resource_copied' | 'leftover'>,
     text: string,
     subjectOf: (sighting: Sighting) => string,
-  ): Promise<void> {
+  ): void {
     const { alarms, platform, log, sightings } = this.#context;
     const describe = ({ detail: { problem = '' }, host }: Sighting): string =>
       host === null ? problem : `${problem}, on ${host}`;
@@ -109,7 +109,7 @@ export class Deviations {
       fields: ({ ref }: Sighting) => ({ ref }),
       log,
     };
-    await raiseFolded(alarms, folded, all, true);
+    raiseFolded(alarms, folded, all, true);
   }
 
   /** Removes a leftover under the order of its resource or attempt. Returns false if there is none: the leftover stays. */

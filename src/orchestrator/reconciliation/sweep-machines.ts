@@ -83,7 +83,7 @@ export class MachineSweep {
       fields: ({ ref, power }: ObservedMachine) => ({ ref, power }),
       log,
     };
-    await raiseFolded(alarms, kind, this.#orphans, isComplete);
+    raiseFolded(alarms, kind, this.#orphans, isComplete);
     return true;
   }
 

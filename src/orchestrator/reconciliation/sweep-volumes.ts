@@ -92,7 +92,7 @@ export class VolumeSweep {
       log,
     };
     if (!isTrusted) return true;
-    await raiseFolded(alarms, kind, this.#orphans, isComplete);
+    raiseFolded(alarms, kind, this.#orphans, isComplete);
     await this.#deviations.sweep(listed);
     return true;
   }

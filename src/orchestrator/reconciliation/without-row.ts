@@ -119,18 +119,18 @@ export class ResourcesWithoutRow<T extends ObservedMachine | ObservedVolume> {
         !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
       if (hasRow || isGone) await sightings.close([sighting]);
     }
-    await this.#alarm();
+    this.#alarm();
   }
 
   /** Raises the alarms for machines and volumes together, since both use the same kind of alarm. */
-  async #alarm(): Promise<void> {
+  #alarm(): void {
     const { alarms, platform, log, sightings } = this.#context;
     const describe = ({ detail: { problem = 'it has no row' } }: Sighting) => problem;
     const subjectOf = ({ ref }: Sighting) => ref;
     const fields = ({ ref, detail: { problem } }: Sighting) => ({ ref, problem });
     const kindOf = { kind: 'row_lost' as const, platform, text: ROW_LOST, subjectOf, describe, fields, log };
     const all = [...sightings.withoutRow('instance'), ...sightings.withoutRow('volume')];
-    await raiseFolded(alarms, kindOf, all, true);
+    raiseFolded(alarms, kindOf, all, true);
   }
 }
 
