@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { parse } from 'yaml';
 import { runMain } from '../../test/support/processes/run-main.ts';
 import { type ServingSandbox, serveSandbox } from '../compose/sandbox/serve.ts';
 
@@ -64,7 +63,7 @@ it('prints the verdict as data, for one account', async () => {
     account.name,
     '--json',
   ]);
-  expect([code, parse(stdout)]).toEqual([1, await serving.sandbox.verdict({ account: account.name })]);
+  expect([code, JSON.parse(stdout)]).toEqual([1, await serving.sandbox.verdict({ account: account.name })]);
 });
 
 it.each([

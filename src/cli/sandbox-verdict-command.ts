@@ -10,7 +10,7 @@ import {
 } from '../compose/sandbox/verdict.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
-import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
+import { type OutputFlag, printData, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag, Omit<VerdictRequest, 'key'> {
   controlKeyFile?: string;
@@ -27,9 +27,9 @@ export function verdictCommand(): Command {
     .option('--account <name>', 'judge only the requests of this account; default: all')
     .option('--baseline <file>', 'a file of accepted failures, in JSON')
     .option('--junit <file>', 'write the verdict as JUnit XML')
-    .action(async ({ controlKeyFile, output, ...request }: Flags) => {
+    .action(async ({ controlKeyFile, json, ...request }: Flags) => {
       const verdict = await askVerdict({ ...request, key: readKey(controlKeyFile) });
-      if (isData({ output })) printData({ output }, verdict);
+      if (json) printData(verdict);
       else print(verdict);
       if (!verdict.holds) process.exitCode = 1;
     });
