@@ -272,7 +272,7 @@ function composeUpkeep(
 }
 
 function nothingToReload({ catalog }: Config): Reloaded {
-  return { catalog, added: [], removed: [], changed: [], needsRestart: [] };
+  return { catalog, added: [], removed: [], changed: [], needs_restart: [] };
 }
 
 /** The connection settings of each platform, so that swapped names are detected. */

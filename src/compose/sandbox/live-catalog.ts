@@ -23,7 +23,7 @@ export function openCatalog({ file, content, capacity }: Source) {
     reload(): Reloaded {
       const { regions, offers } = live.value;
       live.replace(toSold(loadCatalogFile(file)));
-      return { catalog: file, ...differences({ regions, offers }, live.value), needsRestart: [] };
+      return { catalog: file, ...differences({ regions, offers }, live.value), needs_restart: [] };
     },
   };
 }
