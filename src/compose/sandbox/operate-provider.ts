@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
-import { commands } from '../../orchestrator/operate/actions/accounts.ts';
+import { commands } from '../../orchestrator/operate/operations.ts';
 import type { SandboxClock } from '../../sandbox/clock.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import { operatorDepsOf } from '../orchestrator/operator-deps.ts';

@@ -7,7 +7,7 @@ import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Store } from '../model/store.ts';
 import type { LossCapOptions } from '../platform/options.ts';
-import { createAccount, createKey, revokeKey } from './actions/accounts.ts';
+import { createAccount, createKey, revokeKey, setPassword } from './actions/accounts.ts';
 import { acknowledgeAlarms } from './actions/alarms.ts';
 import { deleteAccountAction } from './actions/close-account.ts';
 import { cancelMaintenance, cordon, cordonsView, planMaintenance, uncordon } from './actions/cordons.ts';
@@ -108,3 +108,6 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   lossesView,
   acceptLosses,
 ];
+
+/** What an operator of production does on the command line only. The operator API of a sandbox has it too. */
+export const commands = [setPassword] as const;

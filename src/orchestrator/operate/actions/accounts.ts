@@ -122,6 +122,3 @@ export const setPassword = defineAction({
     return { name };
   },
 });
-
-/** What an operator of production does on the command line only. The operator API of a sandbox has it too. */
-export const commands = [setPassword] as const;
