@@ -28,7 +28,6 @@ const shots: Shots = [
   ['cordons', '/console/cordons?kind=offer&name=l40s-1x'],
   ['confirm', `/console/actions/destroyInstance?instanceId=${STUCK}`],
   ['platforms', '/console/platforms'],
-  ['doctor', '/console/doctor'],
   ['orphans', '/console/orphans'],
   ['accounts', '/console/accounts'],
   ['audit', '/console/audit'],

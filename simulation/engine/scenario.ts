@@ -105,7 +105,6 @@ export function drawScenario(chance: Chance): EngineScenario {
     tombstonesKeptS: chance.pick([600, 3_600]),
     heldFailuresS: chance.pick([0, null, null, 900]),
     lostClaimsHeldS: chance.pick([0, 60, 600]),
-    orphans: 'log',
     disksKeptS: chance.pick([0, 60, 1_800]),
   };
 }

@@ -128,7 +128,7 @@ export class OperatorCordons {
     database.writer = null;
     const platforms = new Map([...sites.keys()].map((name) => [name, { placesOnHosts: false }]));
     const clock = { now: () => Math.ceil(scheduler.now) };
-    return { store: database.store, clock, random: this.#chance, sold: { catalog, platforms } };
+    return { store: database.store, clock, random: this.#chance, catalog, platforms };
   }
 
   #note({ kind, name, id, until }: CordonRecord, what: string): void {

@@ -45,8 +45,6 @@ export interface ServerScenario {
   heldFailuresS: number | null;
   /** For how long the unit of a lost instance is not sold. */
   lostClaimsHeldS: number;
-  /** What becomes of a machine that no row owns. */
-  orphans: 'log' | 'reap';
   /** For how long the disks of an instance that ended by itself are kept after its DELETE. */
   disksKeptS: number;
 }
@@ -138,7 +136,6 @@ export function drawScenario(chance: Chance): Scenario {
     tombstonesKeptS: chance.fork('retention').pick([20, 60, 300]),
     heldFailuresS: chance.fork('hold').pick([0, null, null, 60, 900]),
     lostClaimsHeldS: chance.fork('lost claims').pick([0, 60, 600]),
-    orphans: 'reap',
     disksKeptS: chance.fork('kept disks').pick([0, 60, 1_800]),
     cordonRate: chance.fork('cordons').pick([0, 0, 0.01, 0.03]),
     hasSoundServers: false,
@@ -160,7 +157,6 @@ export function settingsOf(scenario: ServerScenario, catalogPath: string): Setti
         failed_machines_minutes: heldFailuresS === null ? undefined : heldFailuresS / 60,
         lost_disks_hours: disksKeptS / 3_600,
       },
-      orphans: scenario.orphans,
     },
     reconcile: {
       leaseMs: scenario.leaseS * 1_000,

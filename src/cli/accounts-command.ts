@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
-import { setPassword } from '../orchestrator/operate/commands.ts';
+import { setPassword } from '../orchestrator/operate/actions/accounts.ts';
 import { printError } from '../runtime/print.ts';
 import { withActions } from './action-commands.ts';
 import { localActor } from './local-actor.ts';

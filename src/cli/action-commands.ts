@@ -1,10 +1,11 @@
 import { Command } from 'commander';
-import { cordonableOf } from '../compose/drivers/driver-settings.ts';
+import { platformFactsOf } from '../compose/drivers/driver-settings.ts';
 import { toReconcileOptions } from '../compose/orchestrator/platforms.ts';
 import type { StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
-import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
+import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
+import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
 import { addActions } from './add-actions.ts';
 import { withOperatorKeys } from './operators-command.ts';
@@ -31,9 +32,19 @@ export function operatorsCommand(): Command {
  * Collects what actions need from a command's dependencies. A command has no driver to ask and no server to reload;
  * actions with a command need neither.
  */
-export function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): OperationDeps {
-  const catalog = () => loadCatalog(config.catalog, sellingPlatforms(config));
+function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): OperationDeps {
+  let loaded: Catalog | undefined;
+  const load = (): Catalog => (loaded ??= loadCatalog(config.catalog, sellingPlatforms(config)));
+  // Most commands need no catalog, and work if it has an error.
+  const catalog: Catalog = {
+    get regions() {
+      return load().regions;
+    },
+    get offers() {
+      return load().offers;
+    },
+  };
   const { maxLosses } = toReconcileOptions(config);
-  const known = { ...deps, platforms: platformsOf(config), sold: cordonableOf(config, catalog), maxLosses };
+  const known = { ...deps, catalog, platforms: platformFactsOf(config), maxLosses };
   return known as typeof known & OperationDeps;
 }

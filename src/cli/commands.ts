@@ -15,10 +15,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       'create and list accounts, set their passwords',
       async () => (await import('./accounts-command.ts')).accountsCommand(),
     ],
-    losses: [
-      'instances that the platform lost: how many ended, the cap, and which are held',
-      async () => (await import('./losses-command.ts')).lossesCommand(),
-    ],
+    losses: ['instances that the platform lost: how many ended, the cap, and which are held'],
     instances: [
       'list instances, show their open work and history, retry or delete them',
       async () => (await import('./instances-command.ts')).instancesCommand(),
@@ -26,14 +23,8 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     status: ['instances, platforms, open work and alarms, on one screen'],
     work: ['unfinished steps of work'],
     alarms: ['open alarms of all servers, and who acknowledged them'],
-    capacity: [
-      'units of each offer and region: sold, free, and why none are available',
-      async () => (await import('./fleet-commands.ts')).capacityCommand(),
-    ],
-    platforms: [
-      'the platforms: their health, their hosts and the devices of these',
-      async () => (await import('./fleet-commands.ts')).platformsCommand(),
-    ],
+    capacity: ['units of each offer and region that are sold, and why none are available'],
+    platforms: ['the platforms: their health, and the hosts that have instances'],
     orphans: ['machines and volumes without a row that owns them, and rows that were lost'],
     operators: [
       'create, list and revoke the keys of the admin listener',
@@ -70,7 +61,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       async () => (await import('./check-config-command.ts')).checkConfigCommand(),
     ],
     doctor: [
-      'check what `berth serve` needs: database, clock, TLS, prerequisites of each driver, rows against machines',
+      'check what `berth serve` needs: database, clock, TLS, prerequisites of each driver',
       async () => (await import('./doctor-command.ts')).doctorCommand(),
     ],
     health: [

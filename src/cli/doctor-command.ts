@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { diagnose } from '../compose/doctor/doctor.ts';
-import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
+import { type DoctorFinding, diagnose } from '../compose/doctor/doctor.ts';
 import { createLog } from '../runtime/log.ts';
 import { printLine } from '../runtime/print.ts';
 import { systemClock } from '../runtime/system.ts';
@@ -23,7 +22,7 @@ export function doctorCommand(): Command {
       const ports = { env: process.env, clock: systemClock, log: createLog('error') };
       for await (const finding of diagnose(config, ports)) {
         counts[finding.verdict]++;
-        if (isData(flags)) printData(flags, finding);
+        if (isData(flags)) printData(finding);
         else printFinding(finding);
       }
       if (!isData(flags)) printLine(`${counts.ok} ok, ${counts.warning} warnings, ${counts.broken} broken.`);

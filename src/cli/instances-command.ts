@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { counted } from '../contract/counted.ts';
-import type { Dossier } from '../orchestrator/operate/views/dossier.ts';
 import {
   accountNames,
   describeBy,
@@ -35,21 +34,18 @@ export function instancesCommand(): Command {
         const id = await findInstanceId(read, given);
         const instance = await readInstance(read, id, clock.now());
         if (instance === null) throw nothingKnown(id);
-        if (isData(flags)) return printData(flags, instance);
-        const { events, dossier, diagnosis, ...facts } = instance;
+        if (isData(flags)) return printData(instance);
+        const { events, diagnosis, ...facts } = instance;
         printPart(facts);
         printLine('');
         printLine(`Diagnosis: ${diagnosis.headline}.`);
         for (const because of diagnosis.because) printLine(because);
         for (const step of diagnosis.todo) printLine(`To do: ${step}`);
-        if (dossier !== null) printDossier(dossier);
         printLine('');
         printEvents(events, await accountNames(read));
       },
     ),
-  ).description(
-    'show an instance: its row, its open work, a diagnosis, its history, and the details of a failure',
-  );
+  ).description('show an instance: its row, its open work, a diagnosis, and its history');
   withList(
     onDatabase(
       instances.command('events <instance>'),
@@ -58,7 +54,7 @@ export function instancesCommand(): Command {
         if (events.length === 0) throw nothingKnown(id);
         const { limit = events.length } = flags;
         const latest = events.slice(-limit);
-        if (isData(flags)) return printData(flags, latest);
+        if (isData(flags)) return printData(latest);
         printEvents(latest, await accountNames(read));
         printCut(events.length, flags);
       },
@@ -97,23 +93,6 @@ function printConsole(console: string): void {
   printLine('');
   printLine('The end of its console:');
   for (const line of console.split('\n')) printLine(`  ${line}`);
-}
-
-/** Prints why an instance failed, before the history and the console, which show the details. */
-function printDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): void {
-  const lastSsh = ssh.at(-1);
-  const lastCall = calls.at(-1);
-  printLine('');
-  printLine('Why it failed:');
-  printPart({
-    platform: cause ?? (lastCall && formatFound(lastCall)) ?? 'no call failed',
-    ssh: lastSsh === undefined ? 'it was not tried' : formatFound(lastSsh),
-    'cloud-init': cloudInit === null ? 'unknown' : `${cloudInit.status}: ${cloudInit.line}`,
-  });
-}
-
-function formatFound({ call, outcome, detail }: Dossier['calls'][number]): string {
-  return `${call} ${outcome}${detail === null ? '' : `: ${detail}`}`;
 }
 
 function formatCall({ call, outcome, took_ms: tookMs, detail }: EventView['calls'][number]): string {

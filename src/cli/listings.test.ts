@@ -65,13 +65,18 @@ it('lists keys as JSON, and makes one that ends in 30 minutes', async () => {
 
 it('prints losses as JSON', async () => {
   expect(JSON.parse(await run('losses', '--json'))).toEqual({
-    lost: 0,
-    allowed: expect.any(Number),
     window_s: expect.any(Number),
-    accepted_until: null,
-    held: [],
-    platform_down_since: null,
-    volumes_doubted_since: null,
+    platforms: [
+      {
+        platform: 'default',
+        lost: 0,
+        allowed: expect.any(Number),
+        accepted_until: null,
+        platform_down_since: null,
+        volumes_doubted_since: null,
+        held: [],
+      },
+    ],
   });
 });
 
@@ -137,7 +142,6 @@ it('lists instances, shows one, and prints its history [instances-command]', asy
   expect(shown).toContain('create (2)  PROVISIONING → ERROR  5 ms');
   expect(shown).toContain('create boot_failed 4 ms (no kernel)');
   expect(shown).toMatch(/console:\n {2}kernel panic\n$/);
-  expect(shown).toMatch(/Why it failed:\n.*\nplatform +create boot_failed: no kernel\n/);
   expect(await run('instances', 'show', 'inst-2')).toMatch(/\nwork +create\nattempt +0\n/);
 });
 
@@ -246,27 +250,19 @@ it.each([
 
 it('lists capacity, platforms and orphans [fleet-commands]', async () => {
   const { placements, storage } = JSON.parse(await run('capacity', '--json'));
-  const east = { platform: 'default', claimed: 0, platform_units: null, without_row: 0, is_counted: false };
+  const east = { platform: 'default', claimed: 0, without_row: 0 };
   expect(placements.length).toBeGreaterThan(0);
   for (const one of placements)
     expect(one).toMatchObject({ ...east, available: one.unavailable.length > 0 ? 0 : null });
   expect(storage).toContainEqual(expect.objectContaining({ claimed_gb: 0 }));
   const [first] = placements;
   const text = await run('capacity');
-  expect(text).toMatch(/^OFFER +REGION +PLATFORM +UNITS +ROOM +TAKEN +AVAILABLE +WHY NOT\n/);
-  expect(text).toMatch(new RegExp(`\\n${first.offer} .* \\? +0 `));
-  expect(JSON.parse(await run('capacity', '--ask', '--json')).placements[0]).toMatchObject({
-    platform_units: first.units,
-    is_counted: true,
-  });
+  expect(text).toMatch(/^OFFER +REGION +PLATFORM +UNITS +TAKEN +AVAILABLE +WHY NOT\n/);
   expect(text).toContain(first.offer);
   expect(JSON.parse(await run('platforms', '--json'))).toMatchObject([
     { platform: 'default', driver: 'simulator', inventory: null, hosts: expect.any(Array) },
   ]);
   expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
-  expect(await run('platforms', '--ask')).toMatch(
-    /\ndefault +hal-fra1-b-r1-h100-sxm-1x-1 +open +0\/72 +0\/600 +0\/12000\n.*\ndefault +hal-fra1-b-r1-h100-sxm-1x-1 +gpu0 +NVIDIA H100 SXM +free\n/s,
-  );
   expect(await run('orphans')).toBe('There is no orphan.\n');
   expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);
 });

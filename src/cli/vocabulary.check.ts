@@ -1,39 +1,20 @@
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { commandsBelow, loadBerth, nameOf } from '../../test/documents/command-line.ts';
-import { verbs } from './verbs.ts';
 
 /** Every command of the suite is about a target, with its own flags and words. */
 const commands = commandsBelow(await loadBerth()).filter(
   (one) => !nameOf(one).startsWith('berth conformance'),
 );
-/** Except for `marketplace`, which contains nouns, each command with subcommands is a noun. These are their verbs. */
-const verbsOfNouns = commands.filter(
-  ({ parent }) => parent !== null && parent.parent !== null && parent.name() !== 'marketplace',
-);
 const flagOf = (command: Command, long: string) => command.options.find((option) => option.long === long);
 
-it('each verb of a noun is in the table, with its aliases, and no other', () => {
-  const used = new Map(verbsOfNouns.map((command) => [command.name(), command]));
-  expect([...used.keys()].toSorted()).toEqual(Object.keys(verbs).toSorted());
-  const different = verbsOfNouns.filter(
-    (command) => command.aliases().join(' ') !== verbs[command.name()]?.join(' '),
-  );
-  expect(different.map(nameOf)).toEqual([]);
-});
-
-it('each command prints with -o json|yaml|table, and --json', () => {
+it('each command prints data with --json', () => {
   const leaves = commands.filter((one) => one.commands.length === 0);
   expect(leaves.length).toBeGreaterThan(50);
-  const without = leaves.filter((command) => {
-    const { short, argChoices } = flagOf(command, '--output') ?? {};
-    const isJson = flagOf(command, '--json')?.attributeName() === 'output';
-    return !isJson || short !== '-o' || argChoices?.join() !== 'table,json,yaml';
-  });
-  expect(without.map(nameOf)).toEqual([]);
+  expect(leaves.filter((command) => flagOf(command, '--json') === undefined).map(nameOf)).toEqual([]);
 });
 
-it.each(['--limit', '--json', '--output', '--yes', '--database', '--find'])(
+it.each(['--limit', '--json', '--yes', '--database', '--find'])(
   '%s is the same flag wherever it is',
   (long) => {
     const meanings = commands.flatMap((command) => {

@@ -91,11 +91,6 @@ describe('check-config', () => {
       'rate_limits:\n  requests_per_second: 0.05\n',
       'berth.yaml:2:24 rate_limits.requests_per_second: expected at least 1',
     ],
-    [
-      'an unknown policy',
-      'orphans: kill\n',
-      'berth.yaml:1:10 orphans: expected one of "log", "stop", "reap"',
-    ],
     ['a catalog that is not there', 'catalog: none.yaml\n', 'none.yaml: there is no such file'],
     ['a catalog that is no path', 'catalog: [a]\n', 'berth.yaml:1:10 catalog: expected a string, got a list'],
     [

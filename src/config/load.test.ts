@@ -44,7 +44,6 @@ describe('the configuration', () => {
       database: `sqlite:${resolve('.berth/berth.db')}`,
       catalog: bundledCatalogFile(),
       platform: { driver: 'simulator' },
-      orphans: 'log',
     });
     expect(new Set(sources.values())).toEqual(new Set(['default']));
   });

@@ -98,8 +98,6 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     platforms: platformsSchema(platform).optional(),
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
-    /** Handling of a machine that has Berth's tag and belongs to no instance. */
-    orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     retention: retentionSchema,
     log_level: logLevelSchema,
   });

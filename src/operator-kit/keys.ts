@@ -110,7 +110,7 @@ export class Operators {
     if (this.#refused.count(from, record?.name))
       this.#log.warn(
         { ...from, ...revoked },
-        'an invalid operator key was refused; further ones are only counted for a minute',
+        'an invalid operator key was refused; further ones are only counted for ten minutes',
       );
     return null;
   }

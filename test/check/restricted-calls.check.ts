@@ -54,7 +54,6 @@ const RECORDERS = [
   'src/orchestrator/platform/superseded-attempts.ts',
   // A policy of the operator.
   'src/orchestrator/steps/instance/ended.ts',
-  'src/orchestrator/reconciliation/without-row.ts',
   // `berth driver test`, and the simulator's other process, which reads an order from the wire.
   'src/drivers/kit/checks/bench.ts',
   'src/drivers/simulator/remote/protocol.ts',

@@ -165,20 +165,20 @@ it('refuses a NUL and half a surrogate pair in every text of an action, and writ
 });
 
 describe('an account', () => {
-  it('is disabled and deleted, with a dry run first and drained where that is said [api-close-account]', async () => {
+  it('is deleted, with a dry run first and drained where that is said [api-close-account]', async () => {
     const { body } = await post('/accounts', { name: 'closing' });
     const { id } = body as { id: string };
     const { body: made } = await post('/accounts/closing/keys', {});
     const { api_key: secret } = made as { api_key: string };
     await put('inst-closing', { accountId: id, status: 'ONLINE' });
-    expect(await post('/accounts/closing/disable', {})).toMatchObject({
+    expect(await post('/accounts/closing/delete', {})).toMatchObject({
       status: 409,
       body: { error: { code: 'invalid_state', message: expect.stringContaining('has 1 instance') } },
     });
-    const dry = await post(`/accounts/${id}/disable`, { drain: true });
+    const dry = await post(`/accounts/${id}/delete`, { drain: true });
     expect(dry).toMatchObject({ status: 200, body: { account: 'closing', instances: 1, done: false } });
     expect((await berth.request('GET', '/instances', { key: secret })).status).toBe(200);
-    const done = await post(`/accounts/${id}/disable`, { drain: true, dry_run: false });
+    const done = await post(`/accounts/${id}/delete`, { drain: true, dry_run: false });
     expect(done).toMatchObject({ status: 200, body: { account: 'closing', id, instances: 1, done: true } });
     expect((await berth.store.read.instances.byId('inst-closing'))?.status).toBe('DESTROYING');
     expect(await post('/accounts/none/delete', {})).toMatchObject({ status: 404 });
@@ -192,7 +192,7 @@ describe('an account', () => {
     expect(entries).toMatchObject([
       { action: 'account.delete', subject: 'empty', outcome: 'done', actor: 'ann', source: 'api' },
       { action: 'account.create', subject: 'empty' },
-      { action: 'account.disable', subject: 'closing', detail: { drain: true }, outcome: 'done' },
+      { action: 'account.delete', subject: 'closing', detail: { drain: true }, outcome: 'done' },
     ]);
   });
 });

@@ -25,8 +25,8 @@ async function start(options: Parameters<typeof startPlainOrchestrator>[1] = {})
   const berth = await startPlainOrchestrator(() => 'none', options);
   const { orchestrator, clock } = berth;
   const { store, catalog } = orchestrator;
-  const sold = { catalog, platforms: new Map([['default', { placesOnHosts: true }]]) };
-  const deps = { store, clock, random: systemRandom, sold };
+  const platforms = new Map([['default', { placesOnHosts: true }]]);
+  const deps = { store, clock, random: systemRandom, catalog, platforms };
   const list = async (path: string) => {
     const { body } = await orchestrator.request<{ configurations: Configuration[] }>('GET', path);
     return body.configurations;
@@ -106,14 +106,11 @@ describe('a cordon', () => {
   it('on a platform closes all that it has, and on a region of another platform nothing [cordon-platform]', async () => {
     const { berth, set, deps, order, regionsOf } = await start();
     await using _ = berth;
-    const sold = {
-      ...deps.sold,
-      platforms: new Map([...deps.sold.platforms, ['east', { placesOnHosts: false }]]),
-    };
+    const platforms = new Map([...deps.platforms, ['east', { placesOnHosts: false }]]);
     const subject = { kind: 'region', name: first.region, platform: 'east' } as const;
-    await cordon.perform({ ...deps, sold }, actor, subject);
+    await cordon.perform({ ...deps, platforms }, actor, subject);
     const host = { ...subject, kind: 'host', name: 'kvm-1' } as const;
-    await expect(cordon.perform({ ...deps, sold }, actor, host)).rejects.toThrow('choose hosts by name');
+    await expect(cordon.perform({ ...deps, platforms }, actor, host)).rejects.toThrow('choose hosts by name');
     expect(await regionsOf()).toContain(first.region);
     await set({ kind: 'platform', name: 'default' });
     expect([await regionsOf(), await order()]).toEqual([[], 'capacity_unavailable']);

@@ -30,7 +30,8 @@ it('D1: a host does not read as empty while a machine is being made there', asyn
     store,
     clock: berth.clock,
     random: createSeededRandom('drain'),
-    sold: { catalog: berth.orchestrator.catalog, platforms: new Map([['default', { placesOnHosts: true }]]) },
+    catalog: berth.orchestrator.catalog,
+    platforms: new Map([['default', { placesOnHosts: true }]]),
   } as never;
   const request = { kind: 'host', name: 'n1', reason: 'a disk is replaced' } as const;
   const drained = await drain.perform(deps, actor, request);

@@ -222,12 +222,12 @@ describe('in a database that was restored from a backup', () => {
       (machine) => JSON.stringify({ ...noteOf(machine), accountId: 'acct-late' }),
       /^there is no account acct-late$/,
     ],
-  ])('a machine %s is 503 and is never reaped', async (_what, toNote, problem) => {
+  ])('a machine %s is 503 and stays', async (_what, toNote, problem) => {
     await using first = await startFirst();
     const restore = await backUp(first);
     const id = await make(first);
     await using restored = await restore({
-      reconcile: { orphans: 'reap', orphanGraceMs: 1, watchIntervalMs: 20 },
+      reconcile: { orphanGraceMs: 1, watchIntervalMs: 20 },
       wrapDriver: (driver) =>
         withListing(driver, (items) => items.map((machine) => ({ ...machine, note: toNote(machine) }))),
     });

@@ -80,8 +80,8 @@ async function start(
       return body.placements.find(({ offer, region }) => offer === OFFER && region === REGION);
     },
     uncordon: (kind: 'host' | 'offer', name: string) => {
-      const sold = { catalog, platforms: new Map([['default', { placesOnHosts: true }]]) };
-      return uncordon.perform({ store, clock, sold }, actor, { kind, name });
+      const platforms = new Map([['default', { placesOnHosts: true }]]);
+      return uncordon.perform({ store, clock, catalog, platforms }, actor, { kind, name });
     },
   };
 }

@@ -24,8 +24,8 @@ async function start(options: Parameters<typeof startPlainOrchestrator>[1] = {})
   const berth = await startPlainOrchestrator(() => 'none', options);
   const { orchestrator, clock } = berth;
   const { store, catalog } = orchestrator;
-  const sold = { catalog, platforms: new Map([['default', { placesOnHosts: true }]]) };
-  const deps = { store, clock, random: systemRandom, sold };
+  const platforms = new Map([['default', { placesOnHosts: true }]]);
+  const deps = { store, clock, random: systemRandom, catalog, platforms };
   const subject = { kind: 'offer', name: scarce.configuration_id } as const;
   const detailsOf = ({ status, body }: { status: number; body: Record<string, unknown> }): unknown =>
     status === 409 ? (body['error'] as { details?: object }).details : status;

@@ -16,8 +16,8 @@ it('zones are hosts: machines are placed in them, a cordon closes one, and quota
   const berth = await startPlainOrchestrator(() => 'none', { wrapDriver });
   await using _ = berth;
   const { store, catalog, request } = berth.orchestrator;
-  const sold = { catalog, platforms: new Map([['default', { placesOnHosts: true }]]) };
-  const deps = { store, clock: berth.clock, random: systemRandom, sold };
+  const platforms = new Map([['default', { placesOnHosts: true }]]);
+  const deps = { store, clock: berth.clock, random: systemRandom, catalog, platforms };
   const zone = (name: string) => ({ kind: 'host' as const, name });
   const create = async (): Promise<string> => {
     const body = instanceRequest({ configuration_id: OFFER, region: REGION });

@@ -11,13 +11,12 @@ import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { loadConfig } from '../../config/load.ts';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import { takeStateLock } from '../../drivers/simulator/platform/state-file.ts';
-import type { DoctorFinding } from '../../orchestrator/operate/doctor.ts';
 import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
-import { diagnose } from './doctor.ts';
+import { type DoctorFinding, diagnose } from './doctor.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -119,17 +118,10 @@ describe('the doctor', () => {
     try {
       const findings = await examine('platform: { driver: simulator }\n');
       expect(subjects(findings, 'broken')).toEqual([]);
-      expect(findings.slice(-2)).toMatchObject([
-        {
-          subject: 'driver simulator',
-          finding: expect.stringContaining('Another process runs the simulator'),
-        },
-        {
-          subject: 'rows against machines',
-          verdict: 'warning',
-          finding: expect.stringContaining('were not compared'),
-        },
-      ]);
+      expect(findings.at(-1)).toMatchObject({
+        subject: 'driver simulator',
+        finding: expect.stringContaining('Another process runs the simulator'),
+      });
     } finally {
       release();
     }
@@ -187,25 +179,6 @@ describe('the doctor', () => {
       { subject: 'platform east', verdict: 'broken', finding: expect.stringContaining('has 1 instances') },
       { subject: 'platform west', verdict: 'warning', finding: expect.stringContaining('that 1 ended') },
     ]);
-  });
-
-  it('compares the rows with the machines if a server has run on the database [doctor-drift-on-start]', async () => {
-    const store = openSqliteStore(join(folder, 'berth.db'));
-    const random = createSeededRandom('drift');
-    await ensureInstallation({ store, random }, new Map([['default', 'simulator']]));
-    await store.transact(async (tx) => {
-      await tx.credentials.insertAccount(account);
-      await tx.instances.insert(instance('inst-1', { status: 'ONLINE', updatedAt: 1 }));
-    });
-    await store.close();
-    const findings = await examine('platform: { driver: simulator }\n');
-    expect(findings).toContainEqual({
-      platform: 'default',
-      subject: 'instance inst-1',
-      verdict: 'broken',
-      finding: expect.stringContaining('the platform does not list its machine'),
-      remedy: expect.stringContaining('berth instances retry inst-1 --yes'),
-    });
   });
 
   it('continues if the database cannot be read', async () => {

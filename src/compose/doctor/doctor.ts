@@ -4,17 +4,19 @@ import type { Config } from '../../config/schema.ts';
 import type { Environment } from '../../config/settings.ts';
 import { counted } from '../../contract/counted.ts';
 import { type Asking, sideBySide } from '../../drivers/kit/asking.ts';
-import type { DoctorFinding } from '../../orchestrator/operate/doctor.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import { InUse } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { ANSWER_MS, inTime, Late, messageOf, QUESTION_MS } from '../drivers/ask-platforms.ts';
 import { type ConfiguredDriver, configuredDrivers } from '../drivers/driver-settings.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
-import { diagnoseDrift, diagnosePlatforms, type Running } from './diagnose-drift.ts';
+import { diagnosePlatforms } from './diagnose-platforms.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
 
+/** Time limit of one question. The driver enforces it and names the part that did not answer. */
+const QUESTION_MS = 5_000;
+/** Longer than {@link QUESTION_MS}, so that the driver can still report the cause. */
+const ANSWER_MS = QUESTION_MS + 1_000;
 /** Time limit for all questions to one platform. */
 const ALL_QUESTIONS_MS = 20_000;
 
@@ -23,14 +25,17 @@ interface Ports {
   umask?: number | undefined;
   clock: Clock;
   log: Log;
-  /** The open resources of a server that checks itself. */
-  running?: Running;
 }
 
-/** Checks the prerequisites of `berth serve`, and the rows against the platforms. Leaves no data behind. */
+/** One finding, and the platform of berth.yaml that it concerns. Without a platform, it concerns this machine. */
+export interface DoctorFinding extends Diagnosis {
+  platform?: string;
+}
+
+/** Checks the prerequisites of `berth serve`. Leaves no data behind. */
 export async function* diagnose(
   config: Config,
-  { env, umask, clock, log, running }: Ports,
+  { env, umask, clock, log }: Ports,
 ): AsyncGenerator<DoctorFinding> {
   const within = { clock, over: new AbortController(), endsAt: clock.now() + ALL_QUESTIONS_MS };
   yield* guarded('TLS certificate', within, inTurn(diagnoseTls(config, clock.now())));
@@ -42,30 +47,18 @@ export async function* diagnose(
     `it is valid, and ${config.catalog} sells ${counted(catalog.offers.size, 'offer')}`,
   );
   const drivers = configuredDrivers(config, { catalog, env, umask, clock, log });
-  const platforms = drivers.map(({ platform }) => platform);
-  yield* sideBySide(drivers.map((driver) => diagnosePlatform(config, driver, { clock, platforms, running })));
+  yield* sideBySide(drivers.map((driver) => diagnosePlatform(driver, clock)));
 }
 
-/** Checks one platform and its rows. Its time limit is independent of the other platforms. */
-async function* diagnosePlatform(
-  config: Config,
-  configured: ConfiguredDriver,
-  { clock, platforms, running }: { clock: Clock; platforms: readonly string[]; running: Running | undefined },
-): AsyncGenerator<DoctorFinding> {
+/** Checks one platform. Its time limit is independent of the other platforms. */
+async function* diagnosePlatform(configured: ConfiguredDriver, clock: Clock): AsyncGenerator<DoctorFinding> {
   const { platform, definition } = configured;
   const over = new AbortController();
   const asking: Asking = { withinMs: QUESTION_MS, signal: over.signal };
   const driver = { ...configured, setting: { ...configured.setting, asking } };
   const within = { clock, over, endsAt: clock.now() + ALL_QUESTIONS_MS };
-  const problems = new Set<string>();
-  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver))) {
-    if (finding.verdict !== 'ok') problems.add(finding.finding);
+  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver)))
     yield { platform, ...finding };
-  }
-  if (over.signal.aborted) return;
-  const drift = diagnoseDrift(config, driver, { clock, platforms, running, withinMs: QUESTION_MS });
-  for await (const finding of guarded('rows against machines', within, drift))
-    yield { platform, ...(problems.has(finding.finding) ? notCompared(finding) : finding) };
 }
 
 async function* inTurn<T>(findings: Iterable<T>): AsyncGenerator<T> {
@@ -121,17 +114,8 @@ async function* guarded(
   }
 }
 
-/** The finding about rows and machines if the driver could not be opened: a running server may have locked it. */
-function notCompared({ subject }: Diagnosis): Diagnosis {
-  return warning(
-    subject,
-    'they were not compared: the driver could not be opened, as reported above',
-    'While a server runs, the page Doctor of its console compares them.',
-  );
-}
-
 function verdictOn(subject: string, error: unknown): Diagnosis {
-  const finding = messageOf(error);
+  const finding = error instanceof Error ? error.message : String(error);
   if (error instanceof InUse)
     return warning(
       subject,
@@ -144,3 +128,20 @@ function verdictOn(subject: string, error: unknown): Diagnosis {
 
 const LATE_REMEDY =
   'The checks after it were skipped. Check that it runs, is not overloaded, and is reachable from this machine, then run `berth doctor` again.';
+
+class Late extends Error {
+  override readonly name = 'Late';
+}
+
+/** @throws {Late} */
+async function inTime<T>(clock: Clock, withinMs: number, answer: Promise<T>): Promise<T> {
+  answer.catch(() => {});
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = new Late(`no answer within ${Math.max(0, Math.round(withinMs / 1000))} s`);
+  const timer = clock.setTimer(withinMs, () => reject(late));
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    timer.cancel();
+  }
+}

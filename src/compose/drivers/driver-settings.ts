@@ -3,8 +3,8 @@ import type { Config } from '../../config/schema.ts';
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
 import type { DriverDefinition, DriverOptions, DriverSetting } from '../../drivers/kit/driver-definition.ts';
 import { driverNamed } from '../../drivers/registry.ts';
-import { type Catalog, catalogOf } from '../../orchestrator/catalog/catalog.ts';
-import type { Cordonable } from '../../orchestrator/operate/actions/cordons.ts';
+import { catalogOf } from '../../orchestrator/catalog/catalog.ts';
+import type { PlatformFacts } from '../../orchestrator/operate/views/platforms.ts';
 import type { CertificateUse } from '../../ports/certificates.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
@@ -74,18 +74,12 @@ export function logOf(platform: string, count: number, log: Log): Log {
   return { debug: naming('debug'), info: naming('info'), warn: naming('warn'), error: naming('error') };
 }
 
-/** The parts of a configuration that can be cordoned. `catalogOf` is called when the catalog is used. */
-export function cordonableOf(config: Config, catalogOf: () => Catalog): Cordonable {
-  const platforms = [...platformsOf(config)].map(
-    ([name, { driver }]): [string, { placesOnHosts: boolean }] => [
+/** The facts about the configured platforms that need no server. */
+export function platformFactsOf(config: Config): ReadonlyMap<string, PlatformFacts> {
+  return new Map(
+    [...platformsOf(config)].map(([name, { driver }]) => [
       name,
-      { placesOnHosts: driverNamed(driver).placesOnHosts === true },
-    ],
+      { driver, placesOnHosts: driverNamed(driver).placesOnHosts === true },
+    ]),
   );
-  return {
-    get catalog() {
-      return catalogOf();
-    },
-    platforms: new Map(platforms),
-  };
 }

@@ -202,10 +202,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     refuse: refuseWire(rateLimits),
     beginDrain: () => {
       isServing = false;
-      forOperators?.close();
     },
     close: async () => {
-      forOperators?.close();
       // Stops the writers of mails before their sender, the users of workers before the workers, and all callers of
       // providers before the clients close.
       for (const job of jobs) await job.stop();

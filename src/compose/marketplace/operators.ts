@@ -10,10 +10,8 @@ export interface MarketplaceOperators {
   /** The operators' apps on the admin listener, by path. */
   apps: {
     '/operator': ReturnType<typeof createOperatorApp>;
-    '/console': ReturnType<typeof createConsole>['app'];
+    '/console': ReturnType<typeof createConsole>;
   };
-  /** Ends the streams of open pages, for shutdown. */
-  close(): void;
 }
 
 /** Composes the operators' part of a marketplace's admin listener. It is loaded only with that listener. */
@@ -23,9 +21,5 @@ export function composeOperators(parts: OperatorParts): MarketplaceOperators {
   const deps = { ...operatorDepsOf(parts), operators };
   const console = createConsole({ ...deps, version: packageVersion(), server: hostname() });
   const operator = createOperatorApp(deps, { nextId: parts.nextId });
-  return {
-    operators,
-    apps: { '/operator': operator, '/console': console.app },
-    close: () => console.close(),
-  };
+  return { operators, apps: { '/operator': operator, '/console': console } };
 }

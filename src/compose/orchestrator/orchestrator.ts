@@ -35,7 +35,6 @@ import {
 import { shareRestore } from '../../orchestrator/reconciliation/restored-rows.ts';
 import type { KnownCertificate } from '../../ports/certificates.ts';
 import { type Clock, DAY_MS, type Random } from '../../ports/clock.ts';
-import type { ListFiles } from '../../ports/list-files.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { Tracing } from '../../ports/tracing.ts';
@@ -75,8 +74,6 @@ export interface OrchestratorDeps {
   /** Reloads the catalog and applies it. Without it, a reload changes nothing. @throws {Fatal} */
   reload?: () => Reloaded;
   tracing?: Tracing | undefined;
-  /** Stores lists that are too long for an alarm. By default they are not stored. */
-  lists?: ListFiles;
   /** Returns the free space on the database's disk. Absent if the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
   /** Already known certificates; default: none. */
@@ -89,7 +86,7 @@ interface AdminParts {
   store: Store;
   operators: Operators;
   platforms: PlatformStates;
-  facts: ReadonlyMap<string, PlatformFacts>;
+  facts: ReadonlyMap<string, Omit<PlatformFacts, 'placesOnHosts'>>;
   maxLosses: LossCapOptions;
   findProblem: FindProblem;
   nextId: () => string;
@@ -194,11 +191,11 @@ type Deps = Awaited<ReturnType<typeof withDefaults>>;
 
 /** Adds defaults for what is not given. Failures of the database are then logged once. */
 async function withDefaults(given: OrchestratorDeps) {
-  const { clock, lists } = given;
+  const { clock } = given;
   const writes = new WriteHealth({ clock, log: given.log, prove: () => given.store.proveWrites() });
   const store = withWriteHealth(given.store, writes);
   const log = withOneStoreAlarm(given.log);
-  const alarms = new Alarms({ store, clock, log, server: hostname(), lists });
+  const alarms = new Alarms({ store, clock, log, server: hostname() });
   // The default probe's SSH client is a fifth of all code. It is not loaded if another probe is given.
   const { probe = (await import('../../ssh/probe.ts')).createSshProbe() } = given;
   const { certificates = new Certificates({ clock, log }) } = given;
@@ -275,7 +272,7 @@ function composeUpkeep(
 }
 
 function nothingToReload({ catalog }: Config): Reloaded {
-  return { catalog, added: [], removed: [], changed: [], needsRestart: [] };
+  return { catalog, added: [], removed: [], changed: [], needs_restart: [] };
 }
 
 /** The connection settings of each platform, so that swapped names are detected. */
@@ -300,7 +297,7 @@ async function warnOfLeft(
 }
 
 /** Facts about the platforms for the operator's API. */
-function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformFacts> {
+function platformFacts(platforms: PlatformStates): AdminParts['facts'] {
   return new Map(
     [...platforms].map(([name, { driver, inventory }]) => {
       const counts = driver.inventory === undefined ? {} : { inventory };

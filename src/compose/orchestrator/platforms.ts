@@ -201,16 +201,15 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** Options of the durable work that differ from the defaults and from berth.yaml. */
 export type ReconcileChanges = Partial<Omit<ReconcileOptions, 'callTimeoutMs' | 'listPauseMs'>>;
 
-/** Adds `orphans:` and the times of `retention:` of berth.yaml to the default options. */
+/** Adds the times of `retention:` of berth.yaml to the default options. */
 export function toReconcileOptions(
-  { orphans, retention: { failed_machines_minutes: failedMinutes, lost_disks_hours: diskHours } }: Config,
+  { retention: { failed_machines_minutes: failedMinutes, lost_disks_hours: diskHours } }: Config,
   changes: ReconcileChanges = {},
 ): ReconcileOptions {
   const options = {
     ...defaultReconcileOptions,
     holdFailedMs: failedMinutes === undefined ? null : failedMinutes * MINUTE_MS,
     keepDisksMs: diskHours * HOUR_MS,
-    orphans,
     ...changes,
   };
   const { leaseMs } = options;

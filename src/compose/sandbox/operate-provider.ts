@@ -1,9 +1,6 @@
 import type { Config } from '../../config/schema.ts';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
-import { commands } from '../../orchestrator/operate/commands.ts';
-import type { Clock } from '../../ports/clock.ts';
-import { ok } from '../../ports/diagnosis.ts';
+import { commands } from '../../orchestrator/operate/operations.ts';
 import type { SandboxClock } from '../../sandbox/clock.ts';
 import type { Server } from '../../sandbox/provider.ts';
 import { operatorDepsOf } from '../orchestrator/operator-deps.ts';
@@ -14,18 +11,12 @@ interface Parts {
   /** Its name in the sandbox. */
   name: string;
   config: Config;
-  catalog: Catalog;
   clock: SandboxClock;
-  /** The clock as the provider's server sees it. */
-  ownClock: Clock;
 }
 
 /** Creates the operator API of a provider: that of production, and its commands. */
-export function operateProvider(
-  orchestrator: Orchestrator,
-  { name, config, catalog, clock, ownClock }: Parts,
-): Server {
-  const deps = operatorDepsOf(orchestrator, { config, catalog, clock: ownClock, examine });
+export function operateProvider(orchestrator: Orchestrator, { name, config, clock }: Parts): Server {
+  const deps = operatorDepsOf(orchestrator, config);
   const { nextId } = orchestrator.adminParts;
   // Commands work without a timer, such as to hash a password.
   const operations = commands.map((command) => ({
@@ -37,8 +28,4 @@ export function operateProvider(
     { ...deps, operators: controlOperator },
     { nextId, sandbox: { url: operatorUrl(name), operations } },
   );
-}
-
-async function* examine() {
-  yield ok('sandbox', 'it is in memory, and has no prerequisites');
 }

@@ -198,7 +198,7 @@ function opener(
     };
     const startOperating = async (): Promise<Server> => {
       const { operateProvider } = await import('./operate-provider.ts');
-      return operateProvider(await wake(), { name, config, catalog, clock, ownClock: time.clock });
+      return operateProvider(await wake(), { name, config, clock });
     };
     return {
       ...{ deps, platform, probe, opened, time, wakeUps },

@@ -1,5 +1,4 @@
 import { packageVersion } from '../../config/package-root.ts';
-import type { Environment } from '../../config/settings.ts';
 import { adminApp } from '../../http/api/operations.ts';
 import { createConsole } from '../../orchestrator/console/app.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
@@ -12,27 +11,15 @@ interface Admin {
   /** The operator's API within it. */
   operator: ReturnType<typeof createOperatorApp>;
   /** The operator's pages within it. */
-  console: ReturnType<typeof createConsole>['app'];
+  console: ReturnType<typeof createConsole>;
 }
 
 /** Starts an orchestrator with an admin listener. */
-export async function startWithAdmin(
-  deps: OrchestratorDeps & { env?: Environment; umask?: number | undefined },
-): Promise<Orchestrator & Admin> {
-  const { config, catalog, clock, log, drivers, env = {}, umask } = deps;
+export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrator & Admin> {
+  const { config, log } = deps;
   const orchestrator = await startOrchestrator(deps);
   const { http, nextId, findProblem, platforms, server, operators } = orchestrator.adminParts;
-  const { store } = deps;
-  const common = operatorDepsOf(orchestrator, {
-    config,
-    catalog,
-    clock,
-    // The doctor's code is loaded on the first request.
-    examine: async function* () {
-      const { diagnose } = await import('../doctor/doctor.ts');
-      yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });
-    },
-  });
+  const common = operatorDepsOf(orchestrator, config);
   const operator = createOperatorApp({ ...common, operators }, { nextId });
   const console = createConsole({
     ...common,
@@ -43,7 +30,7 @@ export async function startWithAdmin(
   });
   const { host, hosts } = config.server.admin;
   const admin = adminApp(findProblem, http.metrics, {
-    apps: { '/operator': operator, '/console': console.app },
+    apps: { '/operator': operator, '/console': console },
     hosts: [host, ...hosts],
     log,
     trustedProxies: config.server.trusted_proxies,
@@ -53,14 +40,6 @@ export async function startWithAdmin(
     ...orchestrator,
     admin,
     operator,
-    console: console.app,
-    beginDrain: () => {
-      orchestrator.beginDrain();
-      console.close();
-    },
-    close: () => {
-      console.close();
-      return orchestrator.close();
-    },
+    console,
   };
 }

@@ -20,7 +20,6 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import { liveOf } from '../../ports/live.ts';
 import { Certificates } from '../../runtime/certificates.ts';
 import { diskRoomOf } from '../../runtime/disk-room.ts';
-import { listFilesIn } from '../../runtime/list-files.ts';
 import { createLog } from '../../runtime/log.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openTracing } from '../../runtime/tracing/open-tracing.ts';
@@ -120,8 +119,6 @@ export async function serveOrchestrator(
       const environmentKey = given && accountId !== null ? { digest: given, accountId } : undefined;
       const parts = {
         config,
-        env,
-        umask,
         catalog,
         store,
         drivers,
@@ -132,7 +129,6 @@ export async function serveOrchestrator(
         failpoint,
         reload: reloadOf({ config, load, catalog: sold, drivers: opening }),
         tracing,
-        lists: listFilesIn(folderOf(config.database)),
         diskRoom: isPostgres(config.database) ? undefined : () => diskRoomOf(folderOf(config.database)),
         certificates,
       };

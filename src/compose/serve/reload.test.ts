@@ -19,7 +19,6 @@ const berthYaml = (more = '') =>
     'catalog: catalog.yaml',
     'server: { port: 0, admin: { port: 0 } }',
     `database: sqlite:${file('berth.db')}`,
-    'orphans: stop',
     'log_level: silent',
     more,
   ].join('\n');
@@ -89,7 +88,7 @@ it('sells at the new price, and sells new offers of a running platform [reload-c
     action: 'configuration.reload',
     actor: 'SIGHUP',
     outcome: 'done',
-    detail: { added: ['offer twin'], removed: [], changed: [`offer ${OFFER}`], needsRestart: [] },
+    detail: { added: ['offer twin'], removed: [], changed: [`offer ${OFFER}`], needs_restart: [] },
   });
 });
 
@@ -113,6 +112,6 @@ it('names what only a restart can change, and takes the catalog of another file'
   expect((await offer(OFFER))?.price_per_hour).toBe(2.5);
   expect(await offer('twin')).toBeUndefined();
   expect(audited()).toMatchObject({
-    detail: { catalog: file('other.yaml'), removed: ['offer twin'], needsRestart: ['quotas'] },
+    detail: { catalog: file('other.yaml'), removed: ['offer twin'], needs_restart: ['quotas'] },
   });
 });

@@ -28,7 +28,7 @@ export function reloadOf({ config, load, catalog, drivers }: Parts): () => Reloa
     for (const { definition, options, platform } of drivers)
       definition.checkCatalog?.(options, catalogOf(read, platform));
     const before = catalog.value;
-    const reloaded = { catalog: next.catalog, needsRestart, ...differences(before, read) };
+    const reloaded = { catalog: next.catalog, needs_restart: needsRestart, ...differences(before, read) };
     catalog.replace(read);
     return reloaded;
   };

@@ -1,6 +1,7 @@
-import { assembleConsole, type Console } from '../../operator-kit/console/app.ts';
+import type { Hono } from 'hono';
+import { assembleConsole } from '../../operator-kit/console/app.ts';
 import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
-import type { ConsoleParts } from '../../operator-kit/console/deps.ts';
+import type { ConsoleEnv, ConsoleParts } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { operatorsPage } from '../../operator-kit/console/operators-page.ts';
 import { operations } from '../operate/operations.ts';
@@ -50,7 +51,7 @@ export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
 ];
 
 /** The pages for the marketplace's operators, under `/console` of its admin listener. */
-export function createConsole(deps: ConsoleDeps): Console {
+export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
   return assembleConsole(deps, {
     look,
     pages,

@@ -47,7 +47,7 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
     server: 'market-1',
     trustedProxies: 0,
   });
-  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.app.fetch(req.raw, env));
+  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.fetch(req.raw, env));
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
     store,
@@ -68,7 +68,6 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
       return `http://127.0.0.1:${served.port}`;
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      built.close();
       await served?.server.close(0);
       await store.close();
       rmSync(folder, { recursive: true, force: true });

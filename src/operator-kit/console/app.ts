@@ -11,25 +11,19 @@ import { asset, isAssetName } from './assets.ts';
 import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
 import { readForm } from './form.ts';
 import { framed, type Look, loginPage, problemPage } from './layout.ts';
-import { LiveStreams } from './live-streams.ts';
 import { html } from './parts.ts';
 import { isSameOrigin, secureReplies, toOwnPath } from './protect.ts';
 import { isOwnForm, SESSION_MS, type Session, Sessions } from './sessions.ts';
 
 const REFRESH = 'x-console-refresh';
 
-export interface Console {
-  /** Serves all paths below `/console`. */
-  app: Hono<ConsoleEnv>;
-  /** Ends the streams of open pages, for shutdown. */
-  close(): void;
-}
-
 /** Assembles the operator's pages of a product, under `/console` of its admin listener. */
-export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: ConsoleParts<Deps>): Console {
+export function assembleConsole<Deps extends ConsoleBase>(
+  deps: Deps,
+  parts: ConsoleParts<Deps>,
+): Hono<ConsoleEnv> {
   const { look, actions, pages } = parts;
   const sessions = new Sessions(deps);
-  const streams = new LiveStreams({ clock: deps.clock, subscribe: parts.subscribe });
   const app = new Hono<ConsoleEnv>().basePath('/console');
   app.use(secureReplies());
   app.use(async (context, next) => {
@@ -57,18 +51,6 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
     if (session === undefined) return askForLogin(context);
     context.set('session', session);
     return next();
-  });
-  app.get('/events', (context) => {
-    const secret = secretOf(context);
-    const isAllowed = async (): Promise<boolean> =>
-      (await sessions.find(secret).catch(() => undefined)) !== undefined;
-    const body = streams.open(isAllowed, context.req.raw.signal);
-    if (body === null) return context.text('Too many pages are open, or the server is draining.', 503);
-    return context.body(body, 200, {
-      'Content-Type': 'text/event-stream',
-      'Cache-Control': 'no-store',
-      'X-Accel-Buffering': 'no',
-    });
   });
   app.post('*', readForm(), async (context, next) => {
     // Receiving a form may take long, and its key may have been revoked meanwhile.
@@ -101,7 +83,7 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
   }
   for (const [path, page] of pages) app.get(path, (context) => show(deps, parts, context, page));
   app.all('*', (context) => context.html(problemPage(look, 'Not found', 'There is no such page.'), 404));
-  return { app, close: () => streams.close() };
+  return app;
 }
 
 /** Logs a line for each form and each refusal, as the API does. Page views are frequent and change nothing. */
@@ -196,8 +178,7 @@ function cookieName(context: Context): string {
 
 function askForLogin(context: Context<ConsoleEnv>): Response {
   const { method, path, url } = context.req;
-  if (path === '/console/events' || context.req.header(REFRESH) !== undefined)
-    return context.text('The session has ended.', 401);
+  if (context.req.header(REFRESH) !== undefined) return context.text('The session has ended.', 401);
   const next = method === 'GET' ? `${path}${new URL(url).search}` : '/console';
   return context.redirect(
     next === '/console' ? '/console/login' : `/console/login?next=${encodeURIComponent(next)}`,

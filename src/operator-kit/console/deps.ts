@@ -30,11 +30,6 @@ export interface ConsoleParts<Deps> {
   /** Operators' actions. An action with a form has a page below `/console/actions`. */
   actions: readonly Operation<Deps>[];
   markTab: (deps: Deps) => Promise<TabMark>;
-  /**
-   * Calls `changed` after each commit that may alter a page. Returns the function that unsubscribes. Without it, pages
-   * reload every ten seconds.
-   */
-  subscribe?: (changed: () => void) => () => void;
 }
 
 export interface ConsoleEnv extends RequestEnv {

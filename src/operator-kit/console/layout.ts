@@ -52,7 +52,7 @@ export function framed({ brand, tabs, search: to }: Look, frame: Frame): Html {
   return page(
     title,
     html`<a class="skip" href="#main">Skip to the content</a>${top}<main id="main">${body}</main>${foot}`,
-    { brand, events: '/console/events' },
+    brand,
   );
 }
 
@@ -83,7 +83,7 @@ ${problem === undefined ? '' : html`<div class="notice bad" role="alert">${probl
 <button class="primary">Sign in</button>
 <p class="small soft">On the server, <code>${command} create NAME</code> creates one; in a clone of the repository, <code>${command.replace('berth', 'npm run -s berth --')} create NAME</code>. It is not the key of an account.</p>
 </form></main>`,
-    { brand },
+    brand,
   );
 }
 
@@ -92,11 +92,11 @@ export function problemPage({ brand, tabs }: Look, title: string, text: unknown)
   return page(
     title,
     html`<main class="login"><h1>${title}</h1><div class="notice bad">${text}</div><p><a href="/console">To the ${tabs[0]?.name.toLowerCase()}</a></p></main>`,
-    { brand },
+    brand,
   );
 }
 
-function page(title: string, body: Html, { brand, events }: { brand: string; events?: string }): Html {
+function page(title: string, body: Html, brand: string): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -107,7 +107,7 @@ function page(title: string, body: Html, { brand, events }: { brand: string; eve
 <link rel="icon" href="data:,">
 <script type="module" src="/console/assets/console.js"></script>
 </head>
-<body${events === undefined ? '' : html` data-events="${events}"`}>
+<body>
 ${body}
 </body>
 </html>

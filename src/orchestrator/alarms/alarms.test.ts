@@ -1,10 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
-import { listFilesIn } from '../../runtime/list-files.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
 import { checkDisk } from '../queue/housekeeping.ts';
@@ -45,8 +44,7 @@ function server(name = 'one'): Alarms {
     if (isDown) throw new StoreUnavailable('planted');
     return store.transact(body);
   };
-  const lists = listFilesIn(join(folder, 'lists'));
-  return new Alarms({ store: { read: store.read, transact }, clock, log, server: name, lists });
+  return new Alarms({ store: { read: store.read, transact }, clock, log, server: name });
 }
 const rows = () => store.read.alarms.list();
 
@@ -232,9 +230,10 @@ it('alarms are no longer stored after close', async () => {
 });
 
 describe('alarms of single resources', () => {
+  const fields: object[] = [];
   const refs = (count: number, from = 0) =>
     Array.from({ length: count }, (_, index) => ({ ref: `berth-${from + index}` }));
-  const raise = (alarms: Alarms, items: { ref: string }[], isComplete = true) =>
+  const raise = (alarms: Alarms, items: { ref: string }[], isComplete = true): void =>
     raiseFolded(
       alarms,
       {
@@ -244,61 +243,37 @@ describe('alarms of single resources', () => {
         subjectOf: ({ ref }) => ref,
         describe: ({ ref }) => `it is ${ref}`,
         fields: ({ ref }) => ({ ref }),
-        log: { error: (_, text) => void logged.push(text) },
+        log: {
+          error: (found, text) => {
+            fields.push(found);
+            logged.push(text);
+          },
+        },
       },
       items,
       isComplete,
     );
 
-  it('are folded into one beyond a hundred, with their number and a file that lists all [orphans-folded]', async () => {
+  it('are folded into one beyond a hundred, with their number, and the log has all names [orphans-folded]', async () => {
     const alarms = server();
-    await raise(alarms, refs(20_000));
+    raise(alarms, refs(20_000));
     await alarms.sync();
     expect([logged.length, (await rows()).length]).toEqual([101, 101]);
-    const file = join(folder, 'lists', 'orphan_machine-default.txt');
     expect((await rows()).find(({ subject }) => subject === 'default')?.text).toBe(
-      `nobody knows it (20000 in all, of which 100 have their own alarm; all are listed in ${file})`,
+      `nobody knows it (20000 in all, of which 100 have their own alarm; the log has the names of all)`,
     );
-    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-    expect([lines.length, lines[7]]).toEqual([20_000, 'berth-7\tit is berth-7']);
+    expect(fields.at(-1)).toMatchObject({ subjects: { length: 20_000, 19999: 'berth-19999' } });
 
     // Named alarms stay, even on a server that has just started. Others replace those that end.
     const later = server('later');
     await later.sync();
-    await raise(later, refs(19_000, 50).reverse());
+    raise(later, refs(19_000, 50).reverse());
     const named = new Set(later.listOpen().map(({ subject }) => subject));
     expect([named.size, named.has('berth-99'), named.has('berth-49')]).toEqual([101, true, false]);
-    await raise(later, refs(20, 90), false);
+    raise(later, refs(20, 90), false);
     expect(later.listOpen()).toHaveLength(101);
-    await raise(later, refs(20, 90));
-    expect([later.listOpen().length, existsSync(file)]).toEqual([20, false]);
-  });
-
-  it('have one line each in the file, without terminal control characters', async () => {
-    const alarms = server();
-    await raise(alarms, [...refs(100), { ref: 'berth-\u001b]8;;http://evil\u0007\nberth-forged\tOK\u202e' }]);
-    const lines = readFileSync(join(folder, 'lists', 'orphan_machine-default.txt'), 'utf8').split('\n');
-    expect([lines.length, lines[100]?.split('\t')[0]]).toEqual([
-      102,
-      'berth- ]8;;http://evil berth-forged OK',
-    ]);
-    await alarms.sync();
-  });
-
-  it('report that the file cannot be written', async () => {
-    const alarms = new Alarms({
-      store,
-      clock,
-      log: { warn: () => undefined, error: () => undefined },
-      server: 'one',
-      lists: {
-        write: async () => Promise.reject(new Error('EROFS: read-only')),
-        remove: async () => undefined,
-      },
-    });
-    await raise(alarms, refs(101));
-    expect(alarms.listOpen().at(-1)?.text).toContain('; their list cannot be written: EROFS: read-only');
-    await alarms.sync();
+    raise(later, refs(20, 90));
+    expect(later.listOpen()).toHaveLength(20);
   });
 });
 

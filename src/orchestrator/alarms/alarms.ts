@@ -1,6 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
-import type { ListFiles } from '../../ports/list-files.ts';
 import type { Log } from '../../ports/log.ts';
 import { type AlarmKey, type AlarmKind, type AlarmRecord, openForMs } from '../model/alarm.ts';
 import type { Store } from '../model/store.ts';
@@ -41,8 +40,6 @@ interface Deps {
   log: Pick<Log, 'warn' | 'error'>;
   /** The name of this server among those on the same database. */
   server: string;
-  /** If absent, no list files are written. */
-  lists?: ListFiles | undefined;
 }
 
 /**
@@ -112,21 +109,6 @@ export class Alarms {
   endOthers(kind: AlarmKind, platform: string, subjects: ReadonlySet<string>): void {
     for (const alarm of this.listOpen())
       if (alarm.kind === kind && alarm.platform === platform && !subjects.has(alarm.subject)) this.end(alarm);
-  }
-
-  /** Writes the list and returns its location as the end of a sentence. Never rejects. */
-  async listTo(name: string, lines: readonly string[]): Promise<string> {
-    const { lists } = this.#deps;
-    if (lists === undefined) return '';
-    try {
-      return `; all are listed in ${await lists.write(name, lines)}`;
-    } catch (error) {
-      return `; their list cannot be written: ${error instanceof Error ? error.message : error}`;
-    }
-  }
-
-  async removeList(name: string): Promise<void> {
-    await this.#deps.lists?.remove(name);
   }
 
   /** The open alarms of all servers, as read some seconds ago, with the later changes of this process. */

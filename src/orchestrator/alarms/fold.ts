@@ -1,6 +1,5 @@
 import type { Log } from '../../ports/log.ts';
 import type { AlarmKind } from '../model/alarm.ts';
-import { cleanText } from '../model/platform-resource.ts';
 import type { Alarms, Raised } from './alarms.ts';
 
 /** How many resources of a kind get an alarm each. */
@@ -12,7 +11,7 @@ interface Folded<T> {
   platform: string;
   text: string;
   subjectOf: (item: T) => string;
-  /** Describes one resource, in its alarm and in its line of the list. */
+  /** Describes one resource, in its alarm. */
   describe: (item: T) => string;
   /** Fields of the log line of one resource. */
   fields: (item: T) => object;
@@ -36,14 +35,14 @@ export function raiseOne(
 
 /**
  * Raises the alarms of `items`: one each for the first hundred. If there are more, one alarm with the platform as
- * subject gives their number and the file that lists all. With `isComplete`, all other alarms of the kind end.
+ * subject gives their number, and its log line has all subjects. With `isComplete`, all other alarms of the kind end.
  */
-export async function raiseFolded<T>(
+export function raiseFolded<T>(
   alarms: Alarms,
   { kind, platform, text, subjectOf, describe, fields, log }: Folded<T>,
   items: readonly T[],
   isComplete: boolean,
-): Promise<void> {
+): void {
   const open = new Set<string>();
   for (const alarm of alarms.listOpen())
     if (alarm.kind === kind && alarm.platform === platform) open.add(alarm.subject);
@@ -62,13 +61,11 @@ export async function raiseFolded<T>(
       log,
     );
   const subjects = new Set<string>(named.map(subjectOf));
-  const list = `${kind}-${platform}`;
   if (items.length > NAMED) {
-    // A name on the platform is untrusted text, and the file is read in a terminal.
-    const lines = items.map((item) => [subjectOf(item), describe(item)].map(cleanText).join('\t'));
-    const detail = `${items.length} in all, of which ${NAMED} have their own alarm${await alarms.listTo(list, lines)}`;
-    alarms.raise({ kind, subject: platform, platform, text, detail, fields: { detail } }, log);
+    const detail = `${items.length} in all, of which ${NAMED} have their own alarm; the log has the names of all`;
+    const fields = { detail, subjects: items.map(subjectOf) };
+    alarms.raise({ kind, subject: platform, platform, text, detail, fields }, log);
     subjects.add(platform);
-  } else if (isComplete && open.has(platform)) await alarms.removeList(list);
+  }
   if (isComplete) alarms.endOthers(kind, platform, subjects);
 }

@@ -188,7 +188,7 @@ interface Reporting {
   clock: Pick<Clock, 'now'>;
 }
 
-const REFUSED = 'a create or start was refused: no capacity; see `berth capacity --ask`';
+const REFUSED = 'a create or start was refused: no capacity; see the page Capacity of the console';
 const LOG_EVERY_MS = 60_000;
 /** When a refusal was last logged, for each offer and region of a server. */
 const lastLogged = new WeakMap<Sale, Map<string, number>>();

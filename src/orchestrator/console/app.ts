@@ -1,4 +1,6 @@
-import { assembleConsole, type Console } from '../../operator-kit/console/app.ts';
+import type { Hono } from 'hono';
+import { assembleConsole } from '../../operator-kit/console/app.ts';
+import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { operations } from '../operate/operations.ts';
 import type { ConsoleDeps } from './deps.ts';
@@ -15,7 +17,6 @@ const look: Look = {
     { path: '/console/cordons', name: 'Cordons' },
     { path: '/console/platforms', name: 'Platforms' },
     { path: '/console/orphans', name: 'Orphans' },
-    { path: '/console/doctor', name: 'Doctor' },
     { path: '/console/accounts', name: 'Accounts' },
     { path: '/console/audit', name: 'Audit' },
   ],
@@ -28,7 +29,7 @@ const look: Look = {
 };
 
 /** The operator's pages, under `/console` of the admin listener. */
-export function createConsole(deps: ConsoleDeps): Console {
+export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
   return assembleConsole(deps, {
     look,
     pages,
@@ -38,11 +39,5 @@ export function createConsole(deps: ConsoleDeps): Console {
       const isNew = alarms.some(({ acknowledgedBy }) => acknowledgedBy === null);
       return { path: '/console/alarms', count: alarms.length, tone: isNew ? 'bad' : 'wait' };
     },
-    subscribe: (changed) =>
-      deps.store.subscribe({
-        instancesChanged: changed,
-        workChanged: changed,
-        commitsMissed: changed,
-      }),
   });
 }

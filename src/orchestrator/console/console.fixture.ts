@@ -15,7 +15,6 @@ import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedHost } from '../model/inventory.ts';
-import { Doctor, type DoctorFinding } from '../operate/doctor.ts';
 import { createConsole } from './app.ts';
 import { STUCK } from './demo-fleet.fixture.ts';
 import type { ConsoleDeps, PlatformState } from './deps.ts';
@@ -31,12 +30,6 @@ const down: PlatformState = {
   health: { isUp: false, isSuspect: false, isTaken: false },
   losses: { held: 0 },
 };
-
-async function* demoFindings(): AsyncGenerator<DoctorFinding> {
-  yield { subject: 'clock', verdict: 'ok', finding: "it agrees with the database's" };
-  const finding = 'its pool <images> has 1.2 GB free';
-  yield { platform: 'default', subject: 'host gpu-host-2', verdict: 'broken', finding, remedy: 'Make room.' };
-}
 
 const gpu = (slot: number) => ({ id: `0000:${slot}1:00.0`, type: 'H100_SXM' });
 const demoHosts: readonly ObservedHost[] = [
@@ -84,18 +77,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       ['default', up],
       ['west', down],
     ]),
-    sold: {
-      catalog,
-      platforms: new Map([
-        ['default', { placesOnHosts: true }],
-        ['west', { placesOnHosts: false }],
-      ]),
-    },
     platforms: new Map([
       [
         'default',
         {
           driver: 'libvirt',
+          placesOnHosts: true,
           inventory: {
             ageMs: 9_000,
             freeUnits: new Map([['h100-sxm-1x', 14]]),
@@ -104,11 +91,10 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
           },
         },
       ],
-      ['west', { driver: 'incus' }],
+      ['west', { driver: 'incus', placesOnHosts: false }],
     ]),
     reload: () => Promise.reject(new Fatal('it has no server')),
     maxLosses: { share: 0.1, least: 3 },
-    doctor: new Doctor({ clock, examine: demoFindings }),
     sale: {
       isOpen: (platform) => platform === 'default',
       unclaimedUnits: () => 0,
@@ -129,7 +115,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     trustedProxies: 0,
   };
   const built = createConsole(parts);
-  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.app.fetch(req.raw, env));
+  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.fetch(req.raw, env));
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
     store,
@@ -145,7 +131,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),
     /** Sends a request to another server on the same database. */
     requestElsewhere: (to: string, init?: RequestInit) =>
-      createConsole(parts).app.request(`http://console.test${to}`, init),
+      createConsole(parts).request(`http://console.test${to}`, init),
     /** Logs in as a browser does. Returns the cookie. */
     async logIn(): Promise<string> {
       const reply = await app.request('http://console.test/console/login', {
@@ -168,14 +154,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
         });
       return { cookie, get, read, post };
     },
-    close: built.close,
     /** Serves the console on a free port. Returns its origin. */
     async listen(): Promise<string> {
       served = await startServer({ listener: getRequestListener(app.fetch) });
       return `http://127.0.0.1:${served.port}`;
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      built.close();
       await served?.server.close(0);
       await store.close();
       rmSync(folder, { recursive: true, force: true });
@@ -194,7 +178,6 @@ const toConfirm = {
   destroyInstance: `instanceId=${STUCK}`,
   cordon: 'kind=offer&name=l40s-1x',
   planMaintenance: 'kind=offer&name=l40s-1x',
-  disableAccount: 'account=marketplace',
   deleteAccount: 'account=marketplace',
 };
 /** Every page, and every dry run. */

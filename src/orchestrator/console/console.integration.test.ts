@@ -29,13 +29,13 @@ it('logs each form and each refusal with operator, key and address, but no page 
   await post('/console/actions/retryInstance', { instanceId: STUCK });
   const csrf = csrfOf(await read('/console'));
   await post('/console/actions/retryInstance', { instanceId: STUCK, csrf });
-  await shown.request('/console/events');
+  await shown.request('/console', { headers: { 'x-console-refresh': '1' } });
   const who = { operator: 'mara', key: shown.keyId, address: expect.any(String) };
   expect(shown.infos).toEqual([
     { method: 'GET', path: '/console/none', status: 404, ...who },
     { method: 'POST', path: '/console/actions/retryInstance', status: 403, ...who },
     { method: 'POST', path: '/console/actions/retryInstance', status: 303, ...who },
-    { method: 'GET', path: '/console/events', status: 401, address: who.address },
+    { method: 'GET', path: '/console', status: 401, address: who.address },
   ]);
 });
 
@@ -50,10 +50,9 @@ describe('without a session', () => {
     );
   });
 
-  it('the script that reads a page again gets 401, and so does a stream', async () => {
+  it('the script that reads a page again gets 401', async () => {
     const refresh = await shown.request('/console', { headers: { 'x-console-refresh': '1' } });
     expect(refresh.status).toBe(401);
-    expect((await shown.request('/console/events')).status).toBe(401);
   });
 
   it('a form does nothing', async () => {
@@ -142,17 +141,6 @@ it.each([
     expect(await statuses()).toEqual([303, 303]);
   },
 );
-
-it('the doctor page shows the findings of this server when an operator starts a check [console-doctor]', async () => {
-  const page = await read('/console/doctor');
-  expect(page).toContain('not since its start');
-  expect((await post('/console/actions/runDoctor', { csrf: csrfOf(page) })).headers.get('location')).toBe(
-    '/console/doctor',
-  );
-  const found = await read('/console/doctor');
-  expect(found).toContain('its pool &lt;images&gt; has 1.2 GB free');
-  expect(found.indexOf('Make room.')).toBeLessThan(found.indexOf('it agrees with'));
-});
 
 it('the bars of the fleet are shares of what the catalog has, also while a platform is frozen [console-frozen-bars]', async () => {
   const unitsOf = (offer = '', place = '') =>
@@ -356,9 +344,9 @@ describe('the instances', () => {
     expect(page).toContain('5 equal failures in between');
   });
 
-  it('have a dossier if they failed', async () => {
+  it('show the end of their console if they failed', async () => {
     const page = await read(`/console/instances/${FAILED}`);
-    expect(page).toContain('Failure dossier');
+    expect(page).toContain('Last lines of its console');
     expect(page).toContain('No space left on device');
   });
 

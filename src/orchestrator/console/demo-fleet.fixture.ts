@@ -12,7 +12,7 @@ const BATCH = 500;
 
 /** An instance whose SSH keeps refusing the tenant's key. */
 export const STUCK = 'inst-000000000000000000000000000000f1';
-/** A failed instance with its dossier. */
+/** A failed instance with the end of its console. */
 export const FAILED = 'inst-000000000000000000000000000000f2';
 /** An instance whose machine is not proved gone. */
 export const LINGERING = 'inst-000000000000000000000000000000f3';

@@ -24,7 +24,7 @@ function start(enabled = true) {
   return { clock, failed, fail };
 }
 
-it('holds no answer to the first ten failures, then longer and longer, and never more than ten seconds', async () => {
+it('holds no answer to the first ten failures, and each later one for up to six seconds', async () => {
   const { clock, failed } = start();
   const delayed: number[] = [];
   const from = clock.now();
@@ -34,7 +34,7 @@ it('holds no answer to the first ten failures, then longer and longer, and never
   });
   await clock.advance(60_000);
   await Promise.all(all);
-  expect(delayed).toEqual([...new Array(10).fill(0), 6_000, ...new Array(19).fill(10_000)]);
+  expect(delayed).toEqual([...new Array(10).fill(0), ...new Array(20).fill(6_000)]);
   expect([failed.delayed, clock.pendingTimers]).toEqual([0, 0]);
 });
 
@@ -57,17 +57,6 @@ it('forgets a failure in six seconds, and all of them in little more than a minu
   expect(await fail('default', '198.51.100.1')).toBe(0);
 });
 
-it('remembers no more than 20,000 names, and those that failed last', async () => {
-  const { failed, fail } = start();
-  for (let count = 0; count < 10; count++) await fail('early', '198.51.100.1');
-  for (let count = 0; count < 19_000; count++) await failed.delay(`made up ${count}`, 'x', client());
-  for (let count = 0; count < 10; count++) await fail('late', '198.51.100.1');
-  for (let count = 0; count < 19_000; count++) await failed.delay(`also made up ${count}`, 'x', client());
-  expect(failed.size).toBe(20_000);
-  expect(await fail('early', '198.51.100.1')).toBe(0);
-  expect(await fail('late', '198.51.100.1')).toBeGreaterThan(0);
-});
-
 it('holds nothing for a client that has gone, nor once the server stops', async () => {
   const { clock, failed, fail } = start();
   for (let count = 0; count < 12; count++) await fail('default', '198.51.100.1');
@@ -85,7 +74,6 @@ it('holds nothing for a client that has gone, nor once the server stops', async 
 });
 
 it('holds nothing where the operator has turned limits off', async () => {
-  const { failed, fail } = start(false);
+  const { fail } = start(false);
   for (let count = 0; count < 30; count++) expect(await fail('default', '198.51.100.1')).toBe(0);
-  expect(failed.size).toBe(0);
 });

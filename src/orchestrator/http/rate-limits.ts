@@ -113,32 +113,22 @@ function tooMany(waitMs: number): ApiError {
   });
 }
 
-/** How many failures of one name from one address are answered without a delay. */
-const FREE_FAILURES = 10;
-/** The time after which one failure is forgotten, in milliseconds. */
-const FORGET_AFTER_MS = 6_000;
-/** The longest delay of an answer, in milliseconds. */
-const MAX_DELAY_MS = 10_000;
-/**
- * How many names are remembered. The longest unused are dropped first, so that made-up names do not fill the memory.
- */
-const MAX_NAMES = 20_000;
+/** Failures of one name from one address that are answered without a delay, and how long one counts: six seconds. */
+const FREE_FAILURES: Bucket = { burst: 10, perSecond: 1 / 6 };
 
 /**
- * Slows down guessing: the more logins with a name from an address have failed, the longer the answer to the next
- * failure is delayed. A correct credential is never delayed.
+ * Slows down guessing: after some failed logins with a name from an address, the answer to each further failure is
+ * delayed by up to six seconds. A correct credential is never delayed.
  */
 export class FailedLogins {
   readonly #clock: Clock;
-  readonly #isEnabled: boolean;
-  /** For each name and address, the time at which all failures are forgotten. */
-  readonly #forgottenAt = new Map<string, number>();
+  readonly #failures: Meter | undefined;
   readonly #delayed = new Map<Timer, () => void>();
   #isClosed = false;
 
   constructor(clock: Clock, { enabled }: { enabled: boolean }) {
     this.#clock = clock;
-    this.#isEnabled = enabled;
+    this.#failures = enabled ? new Meter(FREE_FAILURES) : undefined;
   }
 
   /**
@@ -146,8 +136,10 @@ export class FailedLogins {
    * API key was wrong.
    */
   async delay(name: string | undefined, address: string, client: AbortSignal): Promise<void> {
-    if (!this.#isEnabled || this.#isClosed) return;
-    const delayMs = this.#count(name, address);
+    if (this.#failures === undefined || this.#isClosed) return;
+    // The key is a hash, so that a long name takes no more memory.
+    const key = hash('sha256', JSON.stringify([name ?? null, address]), 'base64');
+    const delayMs = this.#failures.take(key, this.#clock.now());
     if (delayMs === 0 || client.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = this.#clock.setTimer(delayMs, resolve);
@@ -163,30 +155,9 @@ export class FailedLogins {
     return this.#delayed.size;
   }
 
-  /** How many pairs of name and address are remembered. */
-  get size(): number {
-    return this.#forgottenAt.size;
-  }
-
   /** Ends all delays. */
   close(): void {
     this.#isClosed = true;
     for (const release of this.#delayed.values()) release();
-  }
-
-  #count(name: string | undefined, address: string): number {
-    // The key is a hash, so that a long name takes no more memory.
-    const key = hash('sha256', JSON.stringify([name ?? null, address]), 'base64');
-    const now = this.#clock.now();
-    const longestAt = now + FREE_FAILURES * FORGET_AFTER_MS + MAX_DELAY_MS;
-    const forgottenAt = Math.min(
-      longestAt,
-      Math.max(now, this.#forgottenAt.get(key) ?? now) + FORGET_AFTER_MS,
-    );
-    this.#forgottenAt.delete(key);
-    const oldest = this.#forgottenAt.size >= MAX_NAMES ? this.#forgottenAt.keys().next().value : undefined;
-    if (oldest !== undefined) this.#forgottenAt.delete(oldest);
-    this.#forgottenAt.set(key, forgottenAt);
-    return Math.max(0, forgottenAt - FREE_FAILURES * FORGET_AFTER_MS - now);
   }
 }

@@ -15,7 +15,7 @@ export type FinalCode = keyof typeof finalTexts;
 
 /**
  * Why an instance goes to ERROR, and the sentence that its tenant reads as `error`. The sentence names no host or
- * platform and has no advice for an operator. The driver's own words are in the history, the log and the dossier.
+ * platform and has no advice for an operator. The driver's own words are in the history and the log.
  */
 export const tenantTexts = {
   ...finalTexts,

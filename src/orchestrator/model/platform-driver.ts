@@ -178,7 +178,7 @@ export interface Leftover {
   host?: string;
   /** Each part with its name or id. */
   detail: string;
-  /** The note, if a part keeps it. Without it, no policy removes the parts on a platform that keeps notes. */
+  /** The note, if a part keeps it: parts of another installation are ignored. */
   note?: Note;
 }
 

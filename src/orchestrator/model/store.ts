@@ -158,7 +158,7 @@ export interface VolumeWriter extends VolumeReader {
 export interface Installation {
   /** Distinguishes this database's resources from those of another Berth on the same platform. */
   id: string;
-  /** The platforms' names and drivers, in the format of reconciliation/installation.ts. */
+  /** The platforms' drivers and digests of their settings by name, in JSON. */
   platform: string;
 }
 export interface InstallationReader {

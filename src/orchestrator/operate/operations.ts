@@ -7,23 +7,15 @@ import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Store } from '../model/store.ts';
 import type { LossCapOptions } from '../platform/options.ts';
-import { createAccount, createKey, revokeKey } from './actions/accounts.ts';
+import { createAccount, createKey, revokeKey, setPassword } from './actions/accounts.ts';
 import { acknowledgeAlarms } from './actions/alarms.ts';
-import { deleteAccountAction, disableAccountAction } from './actions/close-account.ts';
-import {
-  type Cordonable,
-  cancelMaintenance,
-  cordon,
-  cordonsView,
-  planMaintenance,
-  uncordon,
-} from './actions/cordons.ts';
+import { deleteAccountAction } from './actions/close-account.ts';
+import { cancelMaintenance, cordon, cordonsView, planMaintenance, uncordon } from './actions/cordons.ts';
 import { drain } from './actions/drain.ts';
 import { destroyInstance, releaseInstance, retryInstance } from './actions/instances.ts';
 import { acceptLosses, lossesView } from './actions/losses.ts';
 import { decideOrphan } from './actions/orphans.ts';
 import { type Reloaded, reload } from './actions/reload.ts';
-import { type Doctor, doctorView, runDoctor } from './doctor.ts';
 import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
@@ -41,11 +33,8 @@ export interface OperationDeps {
   sale: Sale;
   /** The platforms of this server, by name. */
   platforms: ReadonlyMap<string, PlatformFacts>;
-  /** The subjects that can be cordoned. */
-  sold: Cordonable;
   /** Reloads the catalog of this server. @throws {Fatal} */
   reload: (actor: Actor) => Promise<Reloaded>;
-  doctor: Pick<Doctor, 'report' | 'look'>;
   /** How many instances may end as lost. */
   maxLosses: LossCapOptions;
 }
@@ -59,14 +48,11 @@ export type AnyOperation =
   | typeof alarmsView
   | typeof acknowledgeAlarms
   | typeof orphansView
-  | typeof doctorView
-  | typeof runDoctor
   | typeof auditView
   | typeof instancesView
   | typeof instanceView
   | typeof accountsView
   | typeof createAccount
-  | typeof disableAccountAction
   | typeof deleteAccountAction
   | typeof keysView
   | typeof createKey
@@ -95,14 +81,11 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   alarmsView,
   acknowledgeAlarms,
   orphansView,
-  doctorView,
-  runDoctor,
   auditView,
   instancesView,
   instanceView,
   accountsView,
   createAccount,
-  disableAccountAction,
   deleteAccountAction,
   keysView,
   createKey,
@@ -125,3 +108,6 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   lossesView,
   acceptLosses,
 ];
+
+/** What an operator of production does on the command line only. The operator API of a sandbox has it too. */
+export const commands = [setPassword] as const;

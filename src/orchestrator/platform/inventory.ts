@@ -158,7 +158,7 @@ export class PlatformInventory {
   #noteUnknown(reason: string): void {
     const { alarms, platform, log } = this.#deps;
     const text =
-      'the platform does not count its free units: the last count stays in use for a while, then selling stops';
+      'the platform does not count its free units: the last count stays in use for a while, then selling stops. Check the platform with `berth doctor`';
     const fields = { reason, holdsMs: COUNT_HOLDS_MS };
     alarms.raise(
       { kind: 'inventory_unknown', subject: platform, platform, text, detail: reason, fields },

@@ -42,9 +42,7 @@ export interface ReconcileOptions {
   holdLostClaimsMs: number;
   /** How long the disks of an instance that ended without a request are kept after its DELETE. */
   keepDisksMs: number;
-  /** The action on a machine with Berth's tag and no live row. */
-  orphans: 'log' | 'stop' | 'reap';
-  /** How old an orphan must be before that action. */
+  /** How old a machine or a volume with Berth's tag and no row must be before it is an orphan. */
   orphanGraceMs: number;
 }
 

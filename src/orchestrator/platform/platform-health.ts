@@ -14,7 +14,7 @@ export interface PlatformProblem {
 }
 
 const texts: Record<PlatformProblem['kind'], string> = {
-  down: 'the platform does not answer: nothing is sold and no state is changed until it does',
+  down: 'the platform does not answer: nothing is sold and no state is changed until it does. Fix the network, the credentials or the platform',
   suspect:
     'too many machines are missing from the platform: nothing is sold and no state is changed until it lists them again. ' +
     'Check that its key and project are still correct; if the machines are really lost, run `berth losses accept`',

@@ -19,7 +19,6 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
     holdLostClaimsMs: 0,
     keepDisksMs: 0,
     emptyForMs: 0,
-    orphans: 'log',
     orphanGraceMs: 1,
     maxLosses: { share: 0, least: 1 },
     listPauseMs: 250,

@@ -8,12 +8,10 @@ import type { Leftover } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import type { ReconcileOptions } from '../platform/options.ts';
 import { Sightings } from '../platform/sightings.ts';
 import { Deviations } from './deviations.ts';
 
 const KEPT_MS = 3_600_000;
-const GRACE_MS = 60_000;
 const ID = `inst-${'1'.repeat(32)}`;
 const FIRST = `berth-${ID}`;
 const SECOND = `${FIRST}-g1`;
@@ -29,49 +27,29 @@ beforeEach(async () => {
 });
 
 interface Setting {
-  orphans?: ReconcileOptions['orphans'];
-  keepsNotes?: boolean;
   canStop?: boolean;
-  isRestored?: boolean;
   row?: Partial<InstanceRecord>;
 }
 
-async function setUp({
-  orphans = 'reap',
-  keepsNotes = true,
-  canStop = true,
-  isRestored = false,
-  row,
-}: Setting = {}) {
+async function setUp({ canStop = true, row }: Setting = {}) {
   const updatedAt = clock.now() - 1;
   if (row !== undefined)
     await store.transact((tx) => tx.instances.insert(instance(ID, { updatedAt, ...row })));
   const alarms = unstoredAlarms(clock);
   const options = {
-    orphans,
-    orphanGraceMs: GRACE_MS,
     callTimeoutMs: 1_000,
     leaseMs: 4_000,
     restoreDoubtMs: 600_000,
     keepDisksMs: KEPT_MS,
   };
   const sightings = new Sightings({ store, clock, platform: 'default', options });
-  sightings.isRestored = isRestored;
-  const destroyed: string[] = [];
-  const driver = {
-    manifest: { keepsNotes, stop: canStop },
-    destroy: async (ref: string) => {
-      destroyed.push(ref);
-      return { outcome: 'done', value: null };
-    },
-  };
+  const driver = { manifest: { keepsNotes: true, stop: canStop } };
   const context = {
     ...{ driver, clock, store, alarms, sightings, options, platform: 'default', installationId: 'here' },
     ...{ otherPlatforms: new Set(), log: silentLog },
   } as unknown as ReconcileContext;
   const deviations = new Deviations(context, 'instance');
   return {
-    destroyed,
     alarms: () => alarms.listOpen().map(({ kind, subject, text }) => ({ kind, subject, text })),
     workOf: async (id: string) => (await store.read.work.of(id))?.kind,
     searchedUntil: async () => {
@@ -110,17 +88,15 @@ const left = (changes: Partial<Leftover> = {}): Leftover => ({
 
 describe('parts of a machine that is missing from the platform', () => {
   it('raise an alarm that names them and their place, after two listings and until they are gone', async () => {
-    const { listing, alarms, destroyed } = await setUp({ row: { status: 'ONLINE', ownerRef: FIRST } });
+    const { listing, alarms } = await setUp({ row: { status: 'ONLINE', ownerRef: FIRST } });
     await listing(left());
     expect(alarms()).toEqual([]);
     await listing(left());
     expect(alarms()).toMatchObject([
       { kind: 'leftover', subject: FIRST, text: expect.stringContaining(`(${PARTS}, on az1)`) },
     ]);
-    await clock.advance(GRACE_MS);
-    await listing(left({ note: noteOf('here') }));
     await listing();
-    expect([alarms(), destroyed]).toEqual([[], []]);
+    expect(alarms()).toEqual([]);
   });
 
   it('are removed under the order of their instance', async () => {
@@ -183,32 +159,11 @@ describe('parts of a machine that is missing from the platform', () => {
   });
 });
 
-describe('parts that nothing owns', () => {
-  it.each([
-    ['by a policy that reaps, if their note is ours', {}, 'here', [FIRST]],
-    ['by a policy that reaps, where the platform keeps no notes', { keepsNotes: false }, undefined, [FIRST]],
-    ['by no policy, if they have no note', {}, undefined, []],
-    ['by no policy, while the database is not compared after a restore', { isRestored: true }, 'here', []],
-    ['by no policy that stops', { orphans: 'stop' }, 'here', []],
-    ['by no policy that logs', { orphans: 'log' }, 'here', []],
-  ] as const)('are removed %s', async (_by, setting, installation, removed) => {
-    const { listing, alarms, destroyed } = await setUp(setting);
-    const shown = left(installation === undefined ? {} : { note: noteOf(installation) });
-    await listing(shown);
-    await clock.advance(GRACE_MS - 2);
-    await listing(shown);
-    expect([destroyed, alarms()]).toMatchObject([[], [{ kind: 'leftover', subject: FIRST }]]);
-    await clock.advance(1);
-    await listing(shown);
-    expect(destroyed).toEqual(removed);
-  });
-
-  it('of another installation are neither reported nor removed', async () => {
-    const { listing, alarms, destroyed } = await setUp();
-    const shown = left({ note: noteOf('elsewhere') });
-    await listing(shown);
-    await clock.advance(GRACE_MS);
-    await listing(shown);
-    expect([destroyed, alarms()]).toEqual([[], []]);
-  });
+it.each([
+  ['of this installation are an alarm', 'here', [{ kind: 'leftover', subject: FIRST }]],
+  ['of another installation are not', 'elsewhere', []],
+])('parts that nothing owns and %s', async (_what, installation, expected) => {
+  const { listing, alarms } = await setUp();
+  for (let seen = 0; seen < 2; seen++) await listing(left({ note: noteOf(installation) }));
+  expect(alarms()).toMatchObject(expected);
 });

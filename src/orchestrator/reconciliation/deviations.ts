@@ -12,7 +12,7 @@ import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
 import { removeAgain, removeOtherAttempt, removeWithoutRow } from '../platform/superseded-attempts.ts';
-import { anyNote, OrphanPolicy } from './without-row.ts';
+import { anyNote } from './without-row.ts';
 
 type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
 
@@ -24,17 +24,15 @@ const COPIED =
   'the tag from it';
 const LEFT =
   'parts of a machine or a volume of ours remain that is missing from the platform: they may hold data. Their ' +
-  'removal was not requested, so they stay';
+  'removal was not requested, so they stay. Inspect them; if nothing owns them, `berth orphans rm` removes them';
 
 /** Renamed resources, copies and leftovers in the listings of one kind. Each is recorded and raises an alarm. */
 export class Deviations {
   readonly #context: ReconcileContext;
   readonly #kind: ResourceKind;
-  readonly #policy: OrphanPolicy;
 
   constructor(context: ReconcileContext, kind: ResourceKind) {
     this.#context = context;
-    this.#policy = new OrphanPolicy(context);
     this.#kind = kind;
   }
 
@@ -58,9 +56,9 @@ export class Deviations {
     const copied = copies.map(({ name, ref, host }) => ({ name, ref, host, problem: `of ${ref}` }));
     await this.#record('copy', copied, hosts.silent);
     await this.#record('leftover', left, hosts.silent);
-    await this.#alarm('renamed', 'resource_renamed', RENAMED, ({ resourceId }) => resourceId);
-    await this.#alarm('copy', 'resource_copied', COPIED, ({ name }) => name);
-    await this.#alarm('leftover', 'leftover', LEFT, ({ ref }) => ref);
+    this.#alarm('renamed', 'resource_renamed', RENAMED, ({ resourceId }) => resourceId);
+    this.#alarm('copy', 'resource_copied', COPIED, ({ name }) => name);
+    this.#alarm('leftover', 'leftover', LEFT, ({ ref }) => ref);
   }
 
   #isForeign(leftover: Leftover): boolean {
@@ -76,18 +74,8 @@ export class Deviations {
     const { ref, host, detail } = leftover;
     const since = this.#context.sightings.since({ resourceKind: this.#kind, what: 'leftover', name: ref });
     if (since === undefined || since >= begunAt) return { name: ref, ref, host };
-    const owner = await this.#remove(ref, begunAt);
-    if (owner === 'none') await this.#actOnOrphan(leftover, since);
-    return { name: ref, ref, host, problem: owner === 'ordered' ? undefined : detail };
-  }
-
-  /** Applies `orphans` to parts of a machine that nothing owns. Only a person decides about volumes. */
-  async #actOnOrphan({ ref, note }: Leftover, since: number): Promise<void> {
-    const { clock, options, sightings } = this.#context;
-    const isYoung = clock.now() - since < options.orphanGraceMs;
-    // After a restore, the row was more likely lost.
-    if (this.#kind !== 'instance' || isYoung || sightings.isRestored) return;
-    await this.#policy.act(this.#policy.judge({ ref, power: 'stopped', note }));
+    const isOrdered = await this.#remove(ref, begunAt);
+    return { name: ref, ref, host, problem: isOrdered ? undefined : detail };
   }
 
   async #record(what: Sighting['what'], shown: readonly Shown[], silent: ReadonlySet<string>): Promise<void> {
@@ -102,12 +90,12 @@ export class Deviations {
   }
 
   /** Raises the alarms for machines and volumes together, since both use the same kind of alarm. */
-  async #alarm(
+  #alarm(
     what: Sighting['what'],
     kind: Extract<AlarmKind, 'resource_renamed' | 'resource_copied' | 'leftover'>,
     text: string,
     subjectOf: (sighting: Sighting) => string,
-  ): Promise<void> {
+  ): void {
     const { alarms, platform, log, sightings } = this.#context;
     const describe = ({ detail: { problem = '' }, host }: Sighting): string =>
       host === null ? problem : `${problem}, on ${host}`;
@@ -121,29 +109,26 @@ export class Deviations {
       fields: ({ ref }: Sighting) => ({ ref }),
       log,
     };
-    await raiseFolded(alarms, folded, all, true);
+    raiseFolded(alarms, folded, all, true);
   }
 
-  /**
-   * Removes a leftover under the order of its resource or attempt. `row`: its row has no order, so the leftover stays.
-   * `none`: nothing owns it.
-   */
-  async #remove(ref: OwnerRef, begunAt: number): Promise<'ordered' | 'row' | 'none'> {
+  /** Removes a leftover under the order of its resource or attempt. Returns false if there is none: the leftover stays. */
+  async #remove(ref: OwnerRef, begunAt: number): Promise<boolean> {
     const { store, platform, log, clock } = this.#context;
     const row = await rowShownAs(store.read, this.#kind, ref);
-    if (row === null) return (await removeWithoutRow(this.#context, ref, begunAt)) ? 'ordered' : 'none';
-    if (row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return 'row';
+    if (row === null) return removeWithoutRow(this.#context, ref, begunAt);
+    if (row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return false;
     if (row.ownerRef !== ref) {
       const other = await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref });
-      return other === 'later' ? 'row' : 'ordered';
+      return other !== 'later';
     }
-    if (row.destroyOrder === null) return 'row';
-    if (clock.now() < disksKeptUntil(row.destroyOrder, this.#context)) return 'ordered';
+    if (row.destroyOrder === null) return false;
+    if (clock.now() < disksKeptUntil(row.destroyOrder, this.#context)) return true;
     if (await removeAgain(this.#context, this.#kind, row.id))
       log.warn(
         { ref, [this.#kind]: row.id },
         'parts of a removed machine or volume are still there: they are removed',
       );
-    return 'ordered';
+    return true;
   }
 }

@@ -25,7 +25,10 @@ const deleting = (deletedAt: number | null) =>
 
 it('the installation is created at the first start and stays', async () => {
   const first = await start(here);
-  expect(first).toEqual({ id: expect.stringMatching(/^[0-9a-f]{24}$/), platform: 'libvirt' });
+  expect(first).toEqual({
+    id: expect.stringMatching(/^[0-9a-f]{24}$/),
+    platform: '{"default":{"driver":"libvirt"}}',
+  });
   expect(await start(here)).toEqual(first);
   expect(await store.read.installation.get()).toEqual(first);
 });
@@ -49,7 +52,7 @@ it('the installation keeps its id on another platform once the previous one is e
     await tx.instances.insert(inStatus('DESTROYED'));
     await tx.volumes.insert(deleting(1));
   });
-  expect(await start(elsewhere)).toEqual({ id, platform: 'openstack' });
+  expect(await start(elsewhere)).toEqual({ id, platform: '{"default":{"driver":"openstack"}}' });
 });
 
 describe('several platforms', () => {
@@ -62,7 +65,7 @@ describe('several platforms', () => {
     const { id } = await named('default', 'east');
     expect(await named('east', 'west')).toEqual({
       id,
-      platform: 'east=driver-of-east west=driver-of-west',
+      platform: JSON.stringify({ east: { driver: 'driver-of-east' }, west: { driver: 'driver-of-west' } }),
     });
     await hold('west');
     await named('west', 'north');

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { counted } from '../../contract/counted.ts';
 import type { Random } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
-import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
 import type { Installation, PlatformUse, Reader, Store, Transaction } from '../model/store.ts';
 
 /** The database has live resources on other platforms than the configured ones. */
@@ -35,7 +34,8 @@ export async function ensureInstallation(
     const known = await tx.installation.get();
     const before = known === null ? new Map<string, Known>() : fromText(known.platform);
     await assertConfigured(tx, before, now);
-    const platform = toText(new Map([...now, ...(await kept(tx, before, now, store.isShared))]));
+    const all = [...now, ...(await kept(tx, before, now, store.isShared))];
+    const platform = JSON.stringify(Object.fromEntries(all));
     if (known?.platform === platform) return known;
     const installation = { id: known?.id ?? random.bytes(12).toString('hex'), platform };
     await tx.installation.put(installation);
@@ -55,27 +55,8 @@ function digestOf(settings: string | undefined): string | undefined {
   return settings && createHash('sha256').update(settings).digest('hex').slice(0, 8);
 }
 
-/**
- * Formats the platforms as text. For the platform `default` alone it is the driver's name, otherwise `NAME=DRIVER` for
- * each, with `#DIGEST` if known.
- */
-function toText(platforms: ReadonlyMap<string, Known>): string {
-  const only = platforms.size === 1 ? platforms.get(DEFAULT_PLATFORM) : undefined;
-  const all = [...platforms].map(
-    ([name, { driver, digest }]) => `${name}=${driver}${digest === undefined ? '' : `#${digest}`}`,
-  );
-  return only?.driver ?? all.join(' ');
-}
-
 function fromText(text: string): ReadonlyMap<string, Known> {
-  if (!text.includes('=')) return new Map([[DEFAULT_PLATFORM, { driver: text, digest: undefined }]]);
-  return new Map(
-    text.split(' ').map((pair): [string, Known] => {
-      const [name = '', rest = ''] = pair.split('=');
-      const [driver = '', digest] = rest.split('#');
-      return [name, { driver, digest }];
-    }),
-  );
+  return new Map(Object.entries(JSON.parse(text) as Record<string, Known>));
 }
 
 /** The platforms that the database knows, including those that are not configured here. */

@@ -7,14 +7,12 @@ import { openTestStore } from '../../../test/support/rows/stores.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
 import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
-import type { FaultPlan } from '../../platform-model/call-faults.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { ExpectedMachines } from '../platform/expected-machines.ts';
-import type { ReconcileOptions } from '../platform/options.ts';
 import { Sightings } from '../platform/sightings.ts';
 import { MachineSweep } from './sweep-machines.ts';
 
@@ -24,7 +22,6 @@ const ID = `inst-${'1'.repeat(32)}`;
 const REF = `berth-${ID}`;
 /** The note names this installation, but has too few fields for a row. */
 const PARTIAL = JSON.stringify({ installation: 'here', id: ID });
-const ORDERS = { log: [], stop: ['stop'], reap: ['destroy'] } as const;
 
 const wholeNote = (changes: object = {}) =>
   JSON.stringify({
@@ -60,26 +57,15 @@ beforeEach(async () => {
 });
 
 interface Setting {
-  orphans?: ReconcileOptions['orphans'];
   note?: string;
   ageMs?: number;
-  keepsNotes?: boolean;
   ref?: string;
   row?: Partial<InstanceRecord>;
-  plan?: FaultPlan;
 }
 
 /** A sweep over a platform with one machine without a live row. By default it is as old as the grace period. */
-async function setUp({
-  orphans = 'log',
-  note = PARTIAL,
-  ageMs = GRACE_MS,
-  keepsNotes = true,
-  ref = REF,
-  row,
-  plan = () => 'none',
-}: Setting = {}) {
-  const platform = new PlainPlatform(clock, { keepsNotes });
+async function setUp({ note = PARTIAL, ageMs = GRACE_MS, ref = REF, row }: Setting = {}) {
+  const platform = new PlainPlatform(clock);
   await platform.driver.create(machineSpec({ ref, note }), null);
   platform.change(ref, { createdAt: clock.now() - ageMs });
   if (row !== undefined)
@@ -87,10 +73,10 @@ async function setUp({
       tx.instances.insert(instance(ID, { status: 'ERROR', updatedAt: clock.now() - 1, ...row })),
     );
   const alarms = unstoredAlarms(clock);
-  const driver = withFaults(platform.driver, plan);
+  const driver = withFaults(platform.driver, () => 'none');
   const none = () => undefined;
   const options = {
-    ...{ orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000, leaseMs: 4_000 },
+    ...{ orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000, leaseMs: 4_000 },
     ...{ restoreDoubtMs: 600_000, watchIntervalMs: 1_000 },
   };
   const sightings = new Sightings({ store, clock, platform: 'default', options });
@@ -134,93 +120,70 @@ async function setUp({
   };
 }
 
-describe.each(['log', 'stop', 'reap'] as const)(
-  'with orphans: %s, a machine that cannot be adopted',
-  (orphans) => {
-    it('is handled by the policy after two listings have shown it', async () => {
-      const { listing, orders, standing } = await setUp({ orphans });
-      await listing();
-      expect([orders(), standing()]).toEqual([[], [`row_lost ${REF}`]]);
-      await listing();
-      expect([orders(), standing()]).toEqual([ORDERS[orphans], [`row_lost ${REF}`, `orphan_machine ${REF}`]]);
-    });
-
-    it('is left alone while it is younger than the grace', async () => {
-      const { listing, orders } = await setUp({ orphans, ageMs: 0 });
-      await listing();
-      await clock.advance(GRACE_MS - 1);
-      await listing();
-      expect(orders()).toEqual([]);
-      await clock.advance(1);
-      await listing();
-      expect(orders()).toEqual(ORDERS[orphans]);
-    });
-
-    it('must be shown twice again after a listing without it', async () => {
-      const { listing, orders } = await setUp({ orphans });
-      await listing();
-      await listing({ isListed: false });
-      await listing();
-      expect(orders()).toEqual([]);
-      await listing();
-      expect(orders()).toEqual(ORDERS[orphans]);
-    });
-
-    it.each([
-      ['another installation made', JSON.stringify({ installation: 'there', id: ID })],
-      ['carries the note of another machine', JSON.stringify({ installation: 'here', id: 'inst-other' })],
-      ['carries no note of ours', 'made by hand'],
-      ['carries a whole note of an account that is not there', wholeNote({ accountId: 'acct-none' })],
-    ])('is never touched where it %s', async (_name, note) => {
-      const { listing, orders } = await setUp({ orphans, note });
-      for (let seen = 0; seen < 5; seen++) await listing();
-      expect(orders()).toEqual([]);
-    });
-
-    it('is left to the operator if the platform keeps no notes', async () => {
-      const { listing, orders } = await setUp({ orphans, keepsNotes: false });
-      await listing();
-      await listing();
-      expect(orders()).toEqual(ORDERS[orphans]);
-    });
-
-    it('is left alone in a restored database: its row may have been lost', async () => {
-      const { listing, orders, sightings } = await setUp({ orphans });
-      sightings.isRestored = true;
-      for (let seen = 0; seen < 5; seen++) await listing();
-      expect(orders()).toEqual([]);
-    });
-
-    it.each(['ERROR', 'OFFLINE'] as const)(
-      'is only an alarm if its instance is %s without a delete request',
-      async (status) => {
-        const { listing, orders, standing, workOf } = await setUp({ orphans, row: { status } });
-        for (let seen = 0; seen < 5; seen++) await listing();
-        expect([orders(), standing(), await workOf(ID)]).toEqual([[], [`orphan_machine ${REF}`], undefined]);
-      },
-    );
-
-    it('was created before rows that were pruned: it is an alarm, reads 503, and is never touched', async () => {
-      await store.transact((tx) => tx.marks.put('instances_pruned_until', 1));
-      const { listing, orders, standing, sightings } = await setUp({ orphans, note: wholeNote() });
-      for (let seen = 0; seen < 5; seen++) await listing();
-      expect([orders(), standing(), sightings.searchedUntil]).toEqual([[], [`row_lost ${REF}`], NEVER]);
-      expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
-      expect(await store.read.instances.byId(ID)).toBeNull();
-    });
-  },
-);
-
-it('an orphan whose removal is refused is asked for ever more seldom [refused-orphan]', async () => {
-  const refusal = { kind: 'misclaim', code: 'conflict', sideEffect: 'none', isDone: false } as const;
-  const plan: FaultPlan = ({ method }) => (method === 'destroy' ? refusal : 'none');
-  const { listing, orders } = await setUp({ orphans: 'reap', plan });
-  for (let passed = 0; passed < 60 * 60_000; passed += 10_000) {
+describe('a machine that cannot be adopted', () => {
+  it('is an alarm after two listings have shown it, and stays', async () => {
+    const { listing, orders, standing } = await setUp();
     await listing();
-    await clock.advance(10_000);
-  }
-  expect(orders().length).toBeLessThan(12);
-  expect(orders().length).toBeGreaterThan(6);
+    expect(standing()).toEqual([`row_lost ${REF}`]);
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect([orders(), standing()]).toEqual([[], [`row_lost ${REF}`, `orphan_machine ${REF}`]]);
+  });
+
+  it('is none while it is younger than the grace', async () => {
+    const { listing, standing } = await setUp({ ageMs: 0 });
+    await listing();
+    await clock.advance(GRACE_MS - 1);
+    await listing();
+    expect(standing()).toEqual([`row_lost ${REF}`]);
+    await clock.advance(1);
+    await listing();
+    expect(standing()).toContain(`orphan_machine ${REF}`);
+  });
+
+  it('must be shown twice again after a listing without it', async () => {
+    const { listing, standing } = await setUp();
+    await listing();
+    await listing({ isListed: false });
+    await listing();
+    expect(standing()).not.toContain(`orphan_machine ${REF}`);
+    await listing();
+    expect(standing()).toContain(`orphan_machine ${REF}`);
+  });
+
+  it.each([
+    ['another installation made', JSON.stringify({ installation: 'there', id: ID }), []],
+    ['has no note of ours', 'made by hand', [`orphan_machine ${REF}`]],
+    ['has a whole note of an account that is not there', wholeNote({ accountId: 'x' }), [`row_lost ${REF}`]],
+  ])('that %s', async (_name, note, expected) => {
+    const { listing, standing } = await setUp({ note });
+    for (let seen = 0; seen < 2; seen++) await listing();
+    expect(standing()).toEqual(expected);
+  });
+
+  it('is none in a restored database: its row may have been lost', async () => {
+    const { listing, standing, sightings } = await setUp();
+    sightings.isRestored = true;
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect(standing()).toEqual([`row_lost ${REF}`]);
+  });
+
+  it.each(['ERROR', 'OFFLINE'] as const)(
+    'is only an alarm if its instance is %s without a delete request',
+    async (status) => {
+      const { listing, orders, standing, workOf } = await setUp({ row: { status } });
+      for (let seen = 0; seen < 5; seen++) await listing();
+      expect([orders(), standing(), await workOf(ID)]).toEqual([[], [`orphan_machine ${REF}`], undefined]);
+    },
+  );
+
+  it('was created before rows that were pruned: it is an alarm, and reads 503', async () => {
+    await store.transact((tx) => tx.marks.put('instances_pruned_until', 1));
+    const { listing, standing, sightings } = await setUp({ note: wholeNote() });
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect([standing(), sightings.searchedUntil]).toEqual([[`row_lost ${REF}`], NEVER]);
+    expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
+    expect(await store.read.instances.byId(ID)).toBeNull();
+  });
 });
 
 it('a machine with a whole note gets its row again', async () => {
@@ -241,9 +204,9 @@ it('the remains of a deleted instance are removed once two listings show them', 
   expect(await workOf(ID)).toBe('destroy');
 });
 
-it('a machine whose removal is in progress is left alone, whatever the orphan policy [orphan-under-clean-up]', async () => {
+it('a machine whose removal is in progress is left alone [orphan-under-clean-up]', async () => {
   const row = { status: 'ERROR', destroyOrder: anOrder } as const;
-  const { listing, orders, standing } = await setUp({ orphans: 'reap', row });
+  const { listing, orders, standing } = await setUp({ row });
   const work = { resourceId: ID, resourceKind: 'instance', kind: 'destroy', cookie: 'under way' } as const;
   await store.transact((tx) => tx.work.put({ ...work, notBefore: clock.now(), deadlineAt: null }));
   for (let seen = 0; seen < 5; seen++) await listing();

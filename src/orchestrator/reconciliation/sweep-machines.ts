@@ -19,32 +19,31 @@ import {
 import { recordHosts } from '../platform/visibility.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
-import { type Orphan, OrphanPolicy, ResourcesWithoutRow } from './without-row.ts';
+import { ResourcesWithoutRow } from './without-row.ts';
 
 const AT_ONCE = 16;
 const ORPHAN =
-  'a machine with our tag has no instance, or its instance ended without a delete request: it may cost money and hold data';
+  'a machine with our tag has no instance, or its instance ended without a delete request: it may cost money and hold data. ' +
+  'Inspect it on the platform, then `berth orphans adopt`, `release` or `rm`';
 
 /**
  * Handles listed machines without a live row: it restores missing rows from notes, and removes a machine whose end was
- * ordered once two listings show it. A machine whose instance ended by itself only raises an alarm. One that may not be
- * Berth's is an orphan, handled by the operator's policy.
+ * ordered once two listings show it. A machine whose instance ended by itself, or that may not be Berth's, raises an
+ * alarm: only an operator decides about it.
  */
 export class MachineSweep {
   readonly #context: ReconcileContext;
   readonly #expected: ExpectedMachines;
   readonly #isStopped: () => boolean;
   readonly #withoutRow: ResourcesWithoutRow<ObservedMachine>;
-  readonly #policy: OrphanPolicy;
   readonly #deviations: Deviations;
   #listedBefore: ReadonlySet<OwnerRef> = new Set();
-  #orphans: Orphan[] = [];
+  #orphans: ObservedMachine[] = [];
 
   constructor(context: ReconcileContext, expected: ExpectedMachines, isStopped: () => boolean) {
     this.#context = context;
     this.#expected = expected;
     this.#isStopped = isStopped;
-    this.#policy = new OrphanPolicy(context);
     this.#deviations = new Deviations(context, 'instance');
     this.#withoutRow = new ResourcesWithoutRow(
       context,
@@ -79,14 +78,13 @@ export class MachineSweep {
       kind: 'orphan_machine' as const,
       platform,
       text: ORPHAN,
-      subjectOf: ({ ref }: Orphan) => ref,
-      describe: ({ power }: Orphan) => `it is ${power}`,
-      fields: ({ ref, power, action }: Orphan) => ({ ref, power, action }),
+      subjectOf: ({ ref }: ObservedMachine) => ref,
+      describe: ({ power }: ObservedMachine) => `it is ${power}`,
+      fields: ({ ref, power }: ObservedMachine) => ({ ref, power }),
       log,
     };
-    await raiseFolded(alarms, kind, this.#orphans, isComplete);
-    if (isComplete) this.#policy.retain(this.#orphans);
-    return forEachInSlices(this.#orphans, pace, (orphan) => this.#policy.act(orphan));
+    raiseFolded(alarms, kind, this.#orphans, isComplete);
+    return true;
   }
 
   /** Machines without a row, or whose row has ended. */
@@ -112,8 +110,7 @@ export class MachineSweep {
       if (await removeWithoutRow(this.#context, machine.ref, begunAt)) return;
       const mayBeOrphan = await this.#withoutRow.adopt(machine);
       // After a restore, the row of such a machine was more likely lost.
-      if (mayBeOrphan && isListedAgain && !sightings.isRestored)
-        this.#orphans.push(this.#policy.judge(machine));
+      if (mayBeOrphan && isListedAgain && !sightings.isRestored) this.#orphans.push(machine);
       return;
     }
     if (row.platform !== platform) return;
@@ -135,7 +132,7 @@ export class MachineSweep {
     }
     // The machine of a failed instance is kept on purpose, and a SPOT machine is being reclaimed.
     if (row.status !== 'DESTROYING' && (await store.read.work.of(row.id))?.kind !== 'hold')
-      this.#orphans.push({ ref: machine.ref, power: machine.power, action: 'log' });
+      this.#orphans.push(machine);
   }
 
   /**
@@ -143,14 +140,14 @@ export class MachineSweep {
    * instance's machine unless a tenant may have used the row's own: then both stay, with an alarm.
    */
   async #judgeAttempt(row: InstanceRecord, machine: ObservedMachine, isListedAgain: boolean): Promise<void> {
-    const { ref, power } = machine;
+    const { ref } = machine;
     const { store, clock, log, alarms, platform } = this.#context;
     const isLater = generationOf(ref) > generationOf(row.ownerRef);
     if (!isLater && !isListedAgain) return;
     if ((await removeOtherAttempt(this.#context, 'instance', { id: row.id, ref })) !== 'later') return;
     const wasCreating = await isCreateOpen(store.read, row.id);
     const isUnused = wasCreating || (await confirmMachine(this.#context, row)).answer === 'gone';
-    if (!isUnused) return void this.#orphans.push({ ref, power, action: 'log' });
+    if (!isUnused) return void this.#orphans.push(machine);
     await store.transact(async (tx) => {
       const current = await tx.instances.byId(row.id);
       if (current === null || current.ownerRef !== row.ownerRef || current.destroyOrder !== null) return;

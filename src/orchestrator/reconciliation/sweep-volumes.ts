@@ -22,6 +22,9 @@ import { adoptVolume } from './adopt-volume.ts';
 import { Deviations } from './deviations.ts';
 import { ResourcesWithoutRow } from './without-row.ts';
 
+const ORPHAN =
+  'a volume with our tag has no row, or a later name than its row: it may cost money and hold data. Inspect it on the ' +
+  'platform; `berth orphans rm` removes it';
 /** How long the row of an unchanged volume is not read again, in milliseconds. */
 const OWNED_FOR_MS = 10 * 60_000;
 
@@ -82,14 +85,14 @@ export class VolumeSweep {
     const kind = {
       kind: 'orphan_volume' as const,
       platform,
-      text: 'a volume with our tag has no row, or a later name than its row: it may cost money and hold data',
+      text: ORPHAN,
       subjectOf: ({ ref }: ObservedVolume) => ref,
       describe: ({ createdAt }: ObservedVolume) => `made ${new Date(createdAt).toISOString()}`,
       fields: ({ ref }: ObservedVolume) => ({ ref }),
       log,
     };
     if (!isTrusted) return true;
-    await raiseFolded(alarms, kind, this.#orphans, isComplete);
+    raiseFolded(alarms, kind, this.#orphans, isComplete);
     await this.#deviations.sweep(listed);
     return true;
   }

@@ -1,7 +1,9 @@
 import type { commands as marketplaceCommands } from '../../marketplace/operate/commands.ts';
 import type { AnyOperation as MarketplaceOperation } from '../../marketplace/operate/operations.ts';
-import type { commands as providerCommands } from '../../orchestrator/operate/commands.ts';
-import type { AnyOperation as ProviderOperation } from '../../orchestrator/operate/operations.ts';
+import type {
+  AnyOperation as ProviderOperation,
+  commands as providerCommands,
+} from '../../orchestrator/operate/operations.ts';
 
 interface Performed {
   name: string;

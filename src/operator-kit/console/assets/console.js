@@ -1,31 +1,23 @@
-// Keeps the page up to date: the server says when something may have changed, the page is read again, and each part
-// with `data-live` that differs is replaced. Without this script every page works all the same, and is read by hand.
+// Keeps the page up to date: it is read again every few seconds, and each part with `data-live` that differs is
+// replaced. Without this script every page works all the same, and is read by hand.
 
 const indicator = document.querySelector('.live');
 const banner = document.querySelector('.off');
 /** What the server sent of each part; what the page has may be changed by the reader, such as an opened section. */
 const sent = new Map();
-let stream;
 let isReading = false;
-let isStale = false;
-/** Why what is shown may be old; undefined: the server says when something changes, and it was read since. */
+/** Why what is shown may be old; undefined: the last read succeeded. */
 let problem;
 /** When the server sent what is shown. */
 let readAt = Date.now();
-let retry;
-let silence;
-/** Whether the stream has ended since the page was loaded. */
-let hasMissed = false;
+let next;
 /** Whether a click waits for the server's answer. */
 let isAsking = false;
-const WAIT = 'It reconnects by itself.';
+const WAIT = 'It is read again by itself.';
 let advice = WAIT;
 
-/** The server sends something every ten seconds. */
-const SILENT_MS = 25_000;
-const CONNECT_MS = 5_000;
+const READ_EVERY_MS = 5_000;
 const READ_MS = 15_000;
-const REREAD_MS = 10_000;
 const CLICK_MS = 3_000;
 
 const parts = (root) => [...root.querySelectorAll('[data-live]')];
@@ -69,14 +61,11 @@ function replace(part, fresh) {
   if (focused !== null) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
-/** Shows what the server has now. What fails says why. */
+/** Shows what the server has now, and again after a pause. What fails says why. */
 async function read() {
-  if (isReading) {
-    isStale = true;
-    return;
-  }
+  if (isReading) return;
   isReading = true;
-  isStale = false;
+  clearTimeout(next);
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), READ_MS);
   try {
@@ -86,15 +75,19 @@ async function read() {
     if (!response.ok) return tell(`the server answers ${response.status}`);
     update(await response.text());
     readAt = Date.now();
-    if (stream?.readyState === EventSource.OPEN) tell(undefined);
-    else if (problem !== undefined) tell('the server does not say what changes');
+    tell(undefined);
   } catch {
     tell(patience.signal.aborted ? 'the server is silent' : 'no connection');
   } finally {
     clearTimeout(timer);
     isReading = false;
-    if (isStale) void read();
+    readLater();
   }
+}
+
+function readLater() {
+  clearTimeout(next);
+  if (!document.hidden) next = setTimeout(read, READ_EVERY_MS);
 }
 
 function update(text) {
@@ -107,37 +100,6 @@ function update(text) {
     sent.set(part.id, changed);
     replace(part, document.adoptNode(next));
   }
-}
-
-/** The server says on this stream when to read. A silent one may be a server that hangs, or a proxy. */
-function listen() {
-  if (document.hidden || !document.body.dataset.events) return;
-  stop();
-  stream = new EventSource(document.body.dataset.events);
-  expect(CONNECT_MS);
-  stream.addEventListener('open', () => {
-    expect();
-    if (hasMissed) void read();
-    else tell(undefined);
-  });
-  stream.addEventListener('changed', () => {
-    expect();
-    void read();
-  });
-  stream.addEventListener('error', () => lose('no connection'));
-}
-
-function expect(withinMs = SILENT_MS) {
-  clearTimeout(silence);
-  silence = setTimeout(() => lose('the server is silent'), withinMs);
-}
-
-/** Tries again in one to two seconds. Meanwhile a read says why: a session that has ended leads to the login. */
-function lose(found) {
-  stop();
-  if (problem === undefined || Date.now() - readAt > REREAD_MS) void read();
-  tell(problem ?? found);
-  retry = setTimeout(listen, 1_000 * (1 + Math.random()));
 }
 
 /** While the server does not answer, a click would replace this page by an error page of the browser. */
@@ -153,14 +115,6 @@ async function follow(event, go) {
   if (answers) return go();
   advice = 'Your click did nothing: repeat it once the server answers.';
   tell(problem ?? 'no connection');
-}
-
-function stop() {
-  clearTimeout(silence);
-  clearTimeout(retry);
-  hasMissed ||= stream !== undefined;
-  stream?.close();
-  stream = undefined;
 }
 
 const steps = [
@@ -181,16 +135,6 @@ function tellTimes() {
   }
 }
 
-for (const part of parts(document)) sent.set(part.id, comparable(part));
-
-function begin() {
-  if (document.hidden) stop();
-  else listen();
-}
-
-document.addEventListener('visibilitychange', begin);
-addEventListener('online', begin);
-addEventListener('offline', () => lose('no connection'));
 document.addEventListener('click', (event) => {
   const link = event.target.closest?.('a[href]');
   if (!link || link.origin !== location.origin || event.button !== 0) return;
@@ -206,4 +150,15 @@ document.addEventListener('keydown', (event) => {
 });
 setInterval(tellTimes, 10_000);
 tellTimes();
-begin();
+
+// A page without such parts, such as the login, stays as it is.
+if (parts(document).length > 0) {
+  for (const part of parts(document)) sent.set(part.id, comparable(part));
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) void read();
+  });
+  addEventListener('online', () => void read());
+  addEventListener('offline', () => tell('no connection'));
+  tell(undefined);
+  readLater();
+}

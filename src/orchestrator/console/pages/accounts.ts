@@ -2,7 +2,7 @@ import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import { operatorKeyColumns } from '../../../operator-kit/console/operators-page.ts';
 import { type Column, count, html, live, table, withQuery } from '../../../operator-kit/console/parts.ts';
 import { listOperatorKeys } from '../../../operator-kit/views/keys.ts';
-import { deleteAccountAction, disableAccountAction } from '../../operate/actions/close-account.ts';
+import { deleteAccountAction } from '../../operate/actions/close-account.ts';
 import { type AccountRow, type ApiKeyRow, listAccounts, listApiKeys } from '../../operate/views/accounts.ts';
 import type { Page } from '../deps.ts';
 
@@ -36,8 +36,7 @@ const accountColumns: readonly Column<AccountRow>[] = [
   'closed_at',
   {
     head: 'Action',
-    cell: ({ id, closed_at }) =>
-      html`${closed_at === null ? actionLink(disableAccountAction, 'Disable', { account: id }) : ''} ${actionLink(deleteAccountAction, 'Delete', { account: id })}`,
+    cell: ({ id }) => actionLink(deleteAccountAction, 'Delete', { account: id }),
   },
 ];
 

@@ -13,7 +13,6 @@ import {
 } from '../../../operator-kit/console/parts.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import { acknowledgeAlarms } from '../../operate/actions/alarms.ts';
-import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
 
@@ -36,7 +35,7 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
     { head: 'About', cell: subjectOf },
     {
       head: 'Problem',
-      cell: ({ kind, text }) => html`${given(text)}<span class="why">${remedyOf(kind)}</span>`,
+      cell: ({ text }) => given(text),
     },
     { head: 'Since', cell: ({ since }) => ago(since, now) },
     { head: 'Last seen', cell: ({ lastSeenAt }) => ago(lastSeenAt, now) },

@@ -25,7 +25,7 @@ import { reload } from '../../operate/actions/reload.ts';
 import type { Page } from '../deps.ts';
 
 /** The cordons, and the form that adds one. */
-export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now, session }) => {
+export const cordonsPage: Page = async ({ store: { read }, catalog, platforms }, { query, now, session }) => {
   const cordons = (await read.cordons.list()).filter((cordon) => !isOver(cordon, now));
   return {
     title: 'Cordons',
@@ -39,14 +39,14 @@ ${live('cordons', table(columnsAt(now, session.csrf), cordons, 'No cordons and n
     )}</select></label>
 <label class="field grow"><span>Its name</span><input name="name" required value="${query('name') ?? ''}" list="names"></label>
 <datalist id="names">${[
-      ...sortNames(sold.catalog.offers.keys()),
-      ...sortNames(sold.catalog.regions.keys()),
-      ...sortNames(sold.platforms.keys()),
+      ...sortNames(catalog.offers.keys()),
+      ...sortNames(catalog.regions.keys()),
+      ...sortNames(platforms.keys()),
     ].map((name) => html`<option value="${name}"></option>`)}</datalist>
 ${
-  sold.platforms.size > 1
+  platforms.size > 1
     ? html`<label class="field"><span>On which platform</span><select name="platform"><option value="">each</option>${sortNames(
-        sold.platforms.keys(),
+        platforms.keys(),
       ).map((name) =>
         name === query('platform') ? html`<option selected>${name}</option>` : html`<option>${name}</option>`,
       )}</select></label>`

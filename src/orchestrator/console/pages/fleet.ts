@@ -1,10 +1,11 @@
 import { toDollars } from '../../../contract/values.ts';
-import { columns, shareBar } from '../../../operator-kit/console/charts.ts';
+import { shareBar } from '../../../operator-kit/console/charts.ts';
 import {
   ago,
   badge,
   count,
   figure,
+  given,
   type Html,
   html,
   live,
@@ -16,7 +17,6 @@ import type { AlarmRecord } from '../../model/alarm.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
-import { remedyOf } from '../../operate/views/remedies.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink, toneOf } from '../instance-parts.ts';
 import { subjectOf } from './alarms.ts';
@@ -41,7 +41,7 @@ export const fleetPage: Page = async (deps, { now }) => {
     readPlatforms(deps),
     readCapacity(store.read, { ...deps, now }),
   ]);
-  const outcomes = summarise(found, now, HOURS);
+  const outcomes = summarise(found);
   return {
     title: 'Fleet',
     body: html`<h1>Fleet</h1>
@@ -50,10 +50,7 @@ ${live('figures', figures(placed, outcomes, backlog, now), 'figures')}
 ${live('wrong', html`<h2>Open alarms</h2>${wrong(alarms, now)}`)}
 ${live('platforms', html`<h2>Platforms</h2>${platformList(platforms, now)}`)}
 </div>
-<div class="columns">
-${live('outcomes', outcomeChart(outcomes))}
-${live('causes', html`<h2>Failed creates by cause, ${HOURS} hours</h2>${causes(outcomes)}`)}
-</div>
+${live('outcomes', html`<h2>Creates, ${HOURS} hours: ${count(outcomes.online)} came ONLINE, ${count(outcomes.failed)} failed</h2>${causes(outcomes)}`)}
 ${live('capacity', html`<h2>Sold, stopped and free: the fullest offers and regions</h2>${capacity(placements, placed)}`)}`,
   };
 };
@@ -113,7 +110,7 @@ function wrong(alarms: readonly AlarmRecord[], now: number): Html {
       {
         head: 'Alarm',
         cell: (alarm) =>
-          html`${badge(alarm.kind, alarm.acknowledgedBy === null ? 'bad' : 'wait')} ${subjectOf(alarm)}<span class="why">${remedyOf(alarm.kind)}</span>`,
+          html`${badge(alarm.kind, alarm.acknowledgedBy === null ? 'bad' : 'wait')} ${subjectOf(alarm)}<span class="why">${given(alarm.text)}</span>`,
       },
       {
         head: 'Since',
@@ -153,16 +150,6 @@ function platformState(
     ? badge('answers', 'good')
     : html`${badge(`frozen: ${isTaken ? 'another writer' : isSuspect ? 'machines are missing' : 'does not answer'}`, 'bad')}${since}`;
   return held === 0 ? state : html`${state} ${badge(`${held} losses held`, 'bad')}`;
-}
-
-function outcomeChart({ byHour, online, failed }: Outcomes): Html {
-  const values = byHour.map(({ from, online: a, failed: b }) => ({
-    a,
-    b,
-    title: `from ${new Date(from).toISOString().slice(11, 16)}: ${a} ONLINE, ${b} failed`,
-  }));
-  return html`<h2>Creates, ${HOURS} hours</h2>${columns(values, `${online} came ONLINE and ${failed} failed`)}
-<p class="key"><span class="a">${count(online)} came ONLINE</span><span class="b">${count(failed)} failed</span></p>`;
 }
 
 function causes({ causes: found }: Outcomes): Html {

@@ -21,7 +21,6 @@ import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
 import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
 import { type Diagnosis, diagnose, readTrouble, wordsOfStep } from '../../operate/views/diagnosis.ts';
-import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';
 import { createdEvent, describeBy } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
 import { phaseOf, statusBadge, toneOf } from '../instance-parts.ts';
@@ -49,7 +48,7 @@ ${live('work', openWork(work, record, trouble.alarms, now))}
 ${live('what', whatItIs(record, account?.name ?? record.accountId, now))}
 </div>
 ${live('timeline', timeline(events))}
-${dossier(record, events)}
+${consolesOf(events)}
 ${
   attachments.length === 0
     ? ''
@@ -179,68 +178,26 @@ const REQUESTS: Readonly<Record<string, string>> = {
   DESTROYING: 'delete requested',
 };
 
+const SUCCESSFUL: ReadonlySet<string> = new Set(['done', 'observed', 'gone', 'proved']);
+
 function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
-  const tone: Tone = outcome === 'pending' ? 'busy' : isFine({ outcome }) ? 'good' : 'bad';
+  const tone: Tone = outcome === 'pending' ? 'busy' : SUCCESSFUL.has(outcome) ? 'good' : 'bad';
   return html`<li class="${tone}"><code>${call}</code> <b>${outcome}</b> <span class="soft">${took(tookMs)}</span>${
     detail === undefined ? '' : html`: ${given(detail)}`
   }</li>`;
 }
 
-/**
- * The failure dossier: failed calls, each proof over SSH, and the end of the console. For an instance that has not
- * failed, it has only proofs and consoles.
- */
-function dossier(record: InstanceRecord, events: readonly HistoryEvent[]): Html | '' {
-  const probes = events.flatMap(({ at, calls }) =>
-    calls.filter(({ call }) => call === 'ssh').map((call) => ({ at, ...call })),
+/** The last lines of the consoles that were read when its machine failed. */
+function consolesOf(events: readonly HistoryEvent[]): Html[] {
+  return events.flatMap(({ at, console }) =>
+    console === null
+      ? []
+      : [
+          html`<section class="card"><h2>Last lines of its console, ${clockTime(at)}</h2><pre tabindex="0">${console
+            .split('\n')
+            .map((line) => html`${given(line)}\n`)}</pre></section>`,
+        ],
   );
-  const consoles = events.filter((event) => event.console !== null);
-  const found = toDossier(record, events);
-  if (probes.length === 0 && consoles.length === 0 && found === null) return '';
-  const isFailed = found !== null;
-  return html`<section class="card" id="dossier" data-live><h2>${isFailed ? 'Failure dossier' : 'SSH and console'}</h2>
-${
-  found === null
-    ? ''
-    : facts([
-        ['Cloud-init', cloudInitWords(found)],
-        [
-          'Calls that failed',
-          found.calls.length === 0 ? 'none' : html`<ul class="calls">${found.calls.map(failedCall)}</ul>`,
-        ],
-        ['SSH', found.ssh.length === 0 ? 'not tried' : ''],
-        ['Console', found.console === null ? 'not available from the driver, or empty' : ''],
-      ])
-}
-${
-  probes.length === 0
-    ? ''
-    : html`<h3>Proofs over SSH</h3>${table(
-        [
-          { head: 'When', cell: ({ at }) => clockTime(at) },
-          { head: 'Ended at', cell: ({ outcome }) => outcome },
-          { head: 'Took', cell: ({ tookMs }) => took(tookMs) },
-          { head: 'Result', cell: ({ detail }) => given(detail) },
-        ],
-        probes,
-        '',
-      )}`
-}
-${consoles.map(
-  (event) =>
-    html`<h3>Last lines of its console, ${clockTime(event.at)}</h3><pre tabindex="0">${(event.console ?? '')
-      .split('\n')
-      .map((line) => html`${given(line)}\n`)}</pre>`,
-)}</section>`;
-}
-
-function cloudInitWords({ cloud_init: found, console }: Dossier): Html | string {
-  if (found !== null) return html`<strong>${found.status}</strong>: ${given(found.line)}`;
-  return console === null ? 'unknown: no console' : 'unknown: the last lines of its console do not show it';
-}
-
-function failedCall({ at, call, outcome, detail }: Dossier['calls'][number]): Html {
-  return html`<li class="bad">${at} <code>${call}</code> <b>${outcome}</b>${detail === null ? '' : html`: ${given(detail)}`}</li>`;
 }
 
 /** The page of an instance whose tombstone is pruned. Its history still exists. */

@@ -1,14 +1,6 @@
 import { badge, type Column, given, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
-import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
-
-const ALARMS = {
-  machine: 'orphan_machine',
-  volume: 'orphan_volume',
-  row_lost: 'row_lost',
-  leftover: 'leftover',
-} as const;
 
 /** Resources with Berth's tag on a platform that no row owns. */
 export const orphansPage: Page = async ({ store: { read } }, { now }) => {
@@ -25,8 +17,5 @@ const columns: readonly Column<Orphan>[] = [
   'ref',
   'platform',
   'since',
-  {
-    head: 'What to do',
-    cell: ({ kind, text }) => html`${remedyOf(ALARMS[kind])}<span class="why">${given(text)}</span>`,
-  },
+  { head: 'What to do', cell: ({ text }) => given(text) },
 ];

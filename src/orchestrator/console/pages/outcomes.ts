@@ -1,7 +1,5 @@
 import type { ProvisionOutcome } from '../../model/history.ts';
 
-const HOUR_MS = 3_600_000;
-
 /** How creates ended in the last hours. */
 export interface Outcomes {
   /** Milliseconds from the create to ONLINE. Undefined if no create came ONLINE. */
@@ -9,30 +7,21 @@ export interface Outcomes {
   p95: number | undefined;
   online: number;
   failed: number;
-  /** Outcomes of each hour, oldest first. */
-  byHour: { from: number; online: number; failed: number }[];
   /** Causes of failure, most frequent first. */
   causes: { cause: string; count: number; anId: string }[];
 }
 
-export function summarise(found: readonly ProvisionOutcome[], now: number, hours: number): Outcomes {
-  const began = now - hours * HOUR_MS;
-  const byHour = Array.from({ length: hours }, (_, hour) => ({
-    from: began + hour * HOUR_MS,
-    online: 0,
-    failed: 0,
-  }));
+export function summarise(found: readonly ProvisionOutcome[]): Outcomes {
   const times: number[] = [];
   const causes = new Map<string, { count: number; anId: string }>();
+  const ended = { online: 0, failed: 0 };
   for (const outcome of found) {
     const { at, toStatus, createdAt, instanceId } = outcome;
-    const hour = byHour[Math.min(hours - 1, Math.floor((at - began) / HOUR_MS))];
-    if (hour === undefined) continue;
     if (toStatus === 'ONLINE') {
-      hour.online++;
+      ended.online++;
       if (createdAt !== null) times.push(at - createdAt);
     } else if (toStatus === 'ERROR') {
-      hour.failed++;
+      ended.failed++;
       const cause = causeOf(outcome);
       causes.set(cause, { count: (causes.get(cause)?.count ?? 0) + 1, anId: instanceId });
     }
@@ -41,9 +30,7 @@ export function summarise(found: readonly ProvisionOutcome[], now: number, hours
   return {
     p50: quantile(times, 0.5),
     p95: quantile(times, 0.95),
-    online: byHour.reduce((sum, { online }) => sum + online, 0),
-    failed: byHour.reduce((sum, { failed }) => sum + failed, 0),
-    byHour,
+    ...ended,
     causes: [...causes]
       .map(([cause, { count, anId }]) => ({ cause, count, anId }))
       .sort((a, b) => b.count - a.count),

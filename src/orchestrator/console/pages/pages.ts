@@ -6,7 +6,6 @@ import { accountsPage } from './accounts.ts';
 import { alarmsPage } from './alarms.ts';
 import { capacityPage } from './capacity.ts';
 import { cordonsPage } from './cordons.ts';
-import { doctorPage } from './doctor.ts';
 import { fleetPage } from './fleet.ts';
 import { instancePage } from './instance.ts';
 import { instancesPage } from './instances.ts';
@@ -25,7 +24,6 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/cordons', cordonsPage],
   ['/platforms', platformsPage],
   ['/orphans', orphansPage],
-  ['/doctor', doctorPage],
   ['/accounts', accountsPage],
   [
     '/audit',

@@ -15,7 +15,6 @@ import {
 import { ABOUT_LOSSES, acceptLosses } from '../../operate/actions/losses.ts';
 import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
 import { type HostRow, listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
-import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
 import { cordonLink } from './cordons.ts';
 
@@ -59,8 +58,7 @@ function onePlatform(platform: PlatformView, alarms: readonly AlarmRow[], now: n
   }</div>
 ${alarms.map(
   ({ kind, text, since }) =>
-    html`<div class="notice bad"><h2>${kind}, ${ago(since, now)}</h2><p>${given(text)}</p>
-<span class="label">What to do</span><p>${remedyOf(kind)}</p></div>`,
+    html`<div class="notice bad"><h2>${kind}, ${ago(since, now)}</h2><p>${given(text)}</p></div>`,
 )}
 ${facts([
   ['Driver', driver ?? 'no longer configured'],

@@ -8,13 +8,13 @@ import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { restartInstance, restartStatus } from '../../instances/power.ts';
-import { toInstance } from '../../instances/transition.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
 import { listVolumeUsage } from '../../volumes/storage.ts';
 import { toVolume } from '../../volumes/transition.ts';
 import { useCaseOn } from '../authentication.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
+import { ordering } from './instances.ts';
 
 const shared = {
   tags: ['Beyond the contract'],
@@ -94,10 +94,7 @@ export function extensionRoutes(deps: HttpDeps) {
   const { store } = deps;
   const on = useCaseOn(deps);
   return createRouter()
-    .openapi(restartRoute, async (context) => {
-      const record = await restartInstance(...on(context, context.req.valid('param').instanceId));
-      return context.json(toInstance(record), 200);
-    })
+    .openapi(restartRoute, ordering(deps, restartInstance))
     .openapi(restartStatusRoute, async (context) => {
       const { accountId } = context.get('principal');
       return context.json(

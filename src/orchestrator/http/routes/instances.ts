@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { type Issue, invalidRequest } from '../../../contract/errors.ts';
 import {
   type CreateInstanceRequest,
@@ -20,9 +21,10 @@ import { findPlanIssues } from '../../instances/plan.ts';
 import { toEtag } from '../../instances/polled-reads.ts';
 import { startInstance, stopInstance } from '../../instances/power.ts';
 import { toInstance } from '../../instances/transition.ts';
-import { forRequester, requestedBy, useCaseOn } from '../authentication.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { forRequester, requestedBy } from '../authentication.ts';
 import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
-import type { HttpDeps } from '../deps.ts';
+import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so any `region` is ignored. */
@@ -150,6 +152,15 @@ const stopRoute = createRoute({
   ]),
 });
 
+type Order = (deps: HttpDeps, accountId: string, id: string) => Promise<InstanceRecord>;
+
+/** The handler of an order about one instance. */
+export const ordering = (deps: HttpDeps, order: Order) => async (context: Context<HttpEnv>) => {
+  const { accountId } = context.get('principal');
+  const id = context.req.param('instanceId') ?? '';
+  return context.json(toInstance(await order(forRequester(deps, context), accountId, id)), 200);
+};
+
 /** Answers 400 with the issues of the schema, and those of the catalog about the other fields. */
 async function refuseCreate(deps: Offering, issues: Issue[], body: Promise<object>): Promise<never> {
   throw invalidRequest([...issues, ...findPlanIssues(deps, wellFormedFields({ ...(await body) }))]);
@@ -177,7 +188,6 @@ const NONE = { items: [], isLast: true };
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
   const { store, polledReads, rateLimits, listStreams, log } = deps;
-  const on = useCaseOn(deps);
   return createRouter()
     .openapi(listRoute, async (context) => {
       const { accountId } = context.get('principal');
@@ -229,16 +239,7 @@ export function instanceRoutes(deps: HttpDeps) {
       else rateLimits.admitRequest(accountId);
       return respondPrepared<Instance>(context, await polledReads.get(accountId, instanceId));
     })
-    .openapi(destroyRoute, async (context) => {
-      const record = await destroyInstance(...on(context, context.req.valid('param').instanceId));
-      return context.json(toInstance(record), 200);
-    })
-    .openapi(startRoute, async (context) => {
-      const record = await startInstance(...on(context, context.req.valid('param').instanceId));
-      return context.json(toInstance(record), 200);
-    })
-    .openapi(stopRoute, async (context) => {
-      const record = await stopInstance(...on(context, context.req.valid('param').instanceId));
-      return context.json(toInstance(record), 200);
-    });
+    .openapi(destroyRoute, ordering(deps, destroyInstance))
+    .openapi(startRoute, ordering(deps, startInstance))
+    .openapi(stopRoute, ordering(deps, stopInstance));
 }

@@ -106,3 +106,19 @@ export const revokeKey = defineAction({
     return { id, revoked_at: toTime(revokedAt ?? 0) };
   },
 });
+
+export const setPassword = defineAction({
+  name: 'setPassword',
+  tag: 'Accounts',
+  path: '/accounts/{account}/password',
+  summary: 'Set the password of an account',
+  description: 'For `POST /auth/token`. Tokens obtained with the old password end.',
+  input: { account: z.string().meta({ description: 'Its name.' }), password: z.string() },
+  example: { password: 'a long password' },
+  reply: ['The account.', z.object({ name: z.string() })],
+  audit: ({ account }) => ({ action: 'account.set_password', subject: account }),
+  run: async (deps: Deps, { account: name, password }) => {
+    await accounts.setPassword(deps, name, password);
+    return { name };
+  },
+});

@@ -8,7 +8,7 @@ import { systemRandom } from '../../../runtime/system.ts';
 import { openMemoryStore } from '../../../store/sqlite/store.ts';
 import { createAccount, createKey, ensureAccess, setPassword } from '../../accounts/accounts.ts';
 import { Authenticator } from '../../accounts/authenticate.ts';
-import { deleteAccount, disableAccount, disableAccountAction } from './close-account.ts';
+import { deleteAccount } from './close-account.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -25,38 +25,19 @@ async function start() {
   };
 }
 
-describe('an account that is disabled', () => {
-  it('can do nothing until it has a new key; with instances it is refused, or these are deleted [account-disabled]', async () => {
+describe('an account that is deleted', () => {
+  it('gets nothing by a create whose key was seen valid before [create-after-close]', async () => {
     const { berth, deps, status } = await start();
     await using _ = berth;
-    const id = await berth.create();
-    await berth.passUntil(`/instances/${id}`, 'ONLINE');
-    await expect(disableAccount(deps, 'default', { drain: false })).rejects.toThrow(/has 1 instance: delete/);
     expect(await status()).toBe(200);
-    expect(await disableAccount(deps, 'default', { drain: true })).toMatchObject({ instances: 1 });
-    await berth.clock.advance(MINUTE_MS);
-    expect(await status()).toBe(401);
-    expect((await deps.store.read.instances.byId(id))?.status).toBe('DESTROYED');
-    expect(berth.platform.machines.size).toBe(0);
-    const { key } = await createKey({ ...deps, random: systemRandom }, 'default');
-    expect((await berth.orchestrator.request('GET', '/configurations', { key })).status).toBe(200);
+    await deleteAccount(deps, 'default', { drain: false });
+    // A server may cache the key for two more seconds.
+    expect(await berth.post('/instances', instanceRequest())).toMatchObject({ status: 401 });
+    expect(await berth.post('/volumes', volumeRequest())).toMatchObject({ status: 401 });
+    expect(await deps.store.read.instances.countByAccount()).toEqual([]);
   });
 
-  it.each(['disableAccount', 'deleteAccount'] as const)(
-    'gets nothing by a create whose key was seen valid before %s [create-after-close]',
-    async (end) => {
-      const { berth, deps, status } = await start();
-      await using _ = berth;
-      expect(await status()).toBe(200);
-      await { disableAccount, deleteAccount }[end](deps, 'default', { drain: false });
-      // A server may cache the key for two more seconds.
-      expect(await berth.post('/instances', instanceRequest())).toMatchObject({ status: 401 });
-      expect(await berth.post('/volumes', volumeRequest())).toMatchObject({ status: 401 });
-      expect(await deps.store.read.instances.countByAccount()).toEqual([]);
-    },
-  );
-
-  it('gets nothing by a create with BERTH_API_KEY that was seen valid before deleteAccount [create-after-close-environment]', async () => {
+  it('gets nothing by a create with BERTH_API_KEY that was seen valid before [create-after-close-environment]', async () => {
     const environmentKey = { digest: digestSecret('the-environment-key'), accountId: '' };
     await using berth = await startPlainOrchestrator(() => 'none', { environmentKey });
     const { orchestrator, clock } = berth;
@@ -65,9 +46,8 @@ describe('an account that is disabled', () => {
     const by = { key: 'the-environment-key' };
     // The account's row is kept for the row of its former instance.
     const id = await berth.create();
-    await disableAccount(deps, 'default', { drain: true });
-    await clock.advance(MINUTE_MS);
-    expect((await deps.store.read.instances.byId(id))?.status).toBe('DESTROYED');
+    await orchestrator.request('DELETE', `/instances/${id}`);
+    await berth.passUntil(`/instances/${id}`, 'GONE');
     expect((await orchestrator.request('GET', '/configurations', by)).status).toBe(200);
     expect(await deleteAccount(deps, 'default', { drain: false })).toMatchObject({ isDeleted: false });
     const create = { ...by, body: instanceRequest() };
@@ -78,12 +58,9 @@ describe('an account that is disabled', () => {
   it('is refused where there is none of the name', async () => {
     const { berth, deps } = await start();
     await using _ = berth;
-    for (const end of [disableAccount, deleteAccount])
-      await expect(end(deps, 'nobody', { drain: true })).rejects.toThrow(/no account "nobody"/);
+    await expect(deleteAccount(deps, 'nobody', { drain: true })).rejects.toThrow(/no account "nobody"/);
   });
-});
 
-describe('an account that is deleted', () => {
   it('loses its instances, then its volumes, and its row when no row of theirs is kept [account-deleted]', async () => {
     const { berth, deps, account } = await start();
     await using _ = berth;
@@ -111,12 +88,6 @@ describe('an account that is deleted', () => {
     await expect(doors[1]?.()).rejects.toThrow(/was permanently deleted/);
     await expect(doors[2]?.()).rejects.toThrow('key null');
     await expect(createAccount(parts, 'default')).rejects.toThrow(/name "default" stays reserved/);
-    for (const isDry of [true, false]) {
-      const order = { account: 'default', drain: false, dry_run: isDry };
-      const mara = { name: 'mara', source: 'cli', address: null } as const;
-      const disabled = disableAccountAction.perform(deps, mara, order);
-      await expect(disabled).rejects.toThrow('"default" was permanently deleted and cannot be disabled.');
-    }
     expect(await deps.store.read.credentials.listKeys()).toMatchObject([{ revokedAt: expect.any(Number) }]);
     await deps.store.transact(async (tx) => {
       for (const resources of [tx.instances, tx.volumes])

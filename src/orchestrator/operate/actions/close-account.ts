@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted } from '../../../contract/counted.ts';
 import { within } from '../../../operator-kit/audit.ts';
-import { type CommandSpec, defineAction } from '../../../operator-kit/operation.ts';
+import { defineAction } from '../../../operator-kit/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DEFAULT_ACCOUNT } from '../../accounts/accounts.ts';
 import { onBehalfOf } from '../../accounts/authenticate.ts';
@@ -41,109 +41,72 @@ const closingSchema = z
   })
   .meta({ id: 'AccountClosing' });
 
-/** How an account is closed: until it gets a new key, or for good. */
-type Closing = 'disable' | 'delete';
-const VERBS = { disable: 'Disable', delete: 'Delete' } as const;
 type ClosingPlan = z.output<typeof closingSchema>;
-const DRAIN = 'delete its instances first, with their disks';
 
-interface ClosingTexts {
-  summary: string;
-  description: string;
-  command: Pick<
-    CommandSpec<Deps, { account: string }, ClosingPlan>,
-    'name' | 'description' | 'flags' | 'toData' | 'toText'
-  >;
-}
-
-function closingAction(closing: Closing, { command, ...texts }: ClosingTexts) {
-  return defineAction({
-    name: `${closing}Account`,
-    tag: 'Accounts',
-    path: `/accounts/{account}/${closing}`,
-    ...texts,
-    input: {
-      account: z.string().meta({ description: 'The name or the id of an account.' }),
-      drain: z.boolean().default(false).meta({
-        description:
-          'Delete its instances with their disks, and with `delete` also its volumes. False: refused while it has any.',
-      }),
-    },
-    example: { drain: true },
-    reply: ['The effect.', closingSchema],
-    commands: [{ ...command, args: { account: ['<name>'] }, fixed: { dry_run: false } }],
-    form: {
-      title: ({ account }) => `${VERBS[closing]} account ${account}`,
-      button: `${VERBS[closing]} it`,
-      isDangerous: true,
-      page: () => '/console/accounts',
-      preview: ({ account }) => [`Account ${account}:`],
-      dryRunWith: { drain: true },
-      // If the account has no resources, `drain` is not set: resources created meanwhile were not shown, so the action
-      // is refused.
-      send: ({ id, instances, volumes }) => ({
-        account: id,
-        drain: instances + volumes > 0 ? 'yes' : undefined,
-      }),
-    },
-    audit: async ({ account, drain }, { store: { read } }: Deps) => ({
-      action: `account.${closing}`,
-      subject: (await findAccount(read, account))?.name ?? account,
-      detail: { drain },
-    }),
-    dryRun: async ({ store: { read } }: Deps, { account, drain }) => {
-      const { id, name } = await find(read, account, closing);
-      const instances = await read.instances.countFound({ accountId: id });
-      const volumes = closing === 'delete' ? (await read.volumes.liveOf(id)).length : 0;
-      assertDrained(name, { instances, volumes }, drain);
-      const effect = effectOf(closing, { instances, volumes });
-      return { account: name, id, instances, volumes, deleted: false, effect, done: false };
-    },
-    run: async ({ store, clock }: Deps, { account, drain }, actor) => {
-      const { id, name } = await store.transact((tx) => find(tx, account, closing));
-      const inside = { clock, by: actor.name, store: onBehalfOf({ store, clock }, toRequestedBy(actor)) };
-      const close = closing === 'delete' ? deleteAccount : disableAccount;
-      const { isDeleted, ...ended } = await close(inside, name, { drain });
-      return {
-        account: name,
-        id,
-        ...ended,
-        deleted: isDeleted,
-        effect: effectOf(closing, ended),
-        done: true,
-      };
-    },
-  });
-}
-
-export const disableAccountAction = closingAction('disable', {
-  summary: 'End the keys, the password and the tokens of an account',
-  description:
-    'It has no access until it gets a new key. A key that a server reads from BERTH_API_KEY stays valid: remove it there.',
-  command: {
-    name: 'accounts disable',
-    description:
-      'end all keys, the password and the tokens of an account; refused while it has instances, because it could no longer delete them',
-    flags: { drain: ['--drain', DRAIN] },
-    toData: ({ account: name, instances }) => ({ name, deleted: false, instances }),
-    toText: ({ account, instances }) => [
-      `Account ${account} has no access until it gets a key or a password.`,
-      'A key from BERTH_API_KEY stays valid: remove it from the environment of the server and restart it.',
-      ...(instances > 0 ? [`Being deleted: ${counted(instances, 'instance')}.`] : []),
-    ],
-  },
-});
-
-export const deleteAccountAction = closingAction('delete', {
+export const deleteAccountAction = defineAction({
+  name: 'deleteAccount',
+  tag: 'Accounts',
+  path: '/accounts/{account}/delete',
   summary: 'Permanently delete an account',
   description:
-    'Its instances are deleted, then its volumes: repeat the request until `deleted`. It cannot get a new key. Its row and its name stay as long as the rows of its resources.',
-  command: {
-    name: 'accounts rm',
-    description: 'end an account for good; refused while it has instances or volumes',
-    flags: { drain: ['--drain', `${DRAIN}, and then its volumes: run it again until it is done`] },
-    toData: ({ account: name, deleted, instances, volumes }) => ({ name, deleted, instances, volumes }),
-    toText: describeDeleted,
+    'Its instances are deleted, then its volumes: repeat the request until `deleted`. It cannot get a new key. Its row and its name stay as long as the rows of its resources. A key that a server reads from BERTH_API_KEY ends with it.',
+  input: {
+    account: z.string().meta({ description: 'The name or the id of an account.' }),
+    drain: z.boolean().default(false).meta({
+      description:
+        'Delete its instances with their disks, then its volumes. False: refused while it has any.',
+    }),
+  },
+  example: { drain: true },
+  reply: ['The effect.', closingSchema],
+  commands: [
+    {
+      name: 'accounts rm',
+      description: 'end an account for good; refused while it has instances or volumes',
+      args: { account: ['<name>'] },
+      flags: {
+        drain: [
+          '--drain',
+          'delete its instances first, with their disks, and then its volumes: run it again until it is done',
+        ],
+      },
+      fixed: { dry_run: false },
+      toData: ({ account: name, deleted, instances, volumes }) => ({ name, deleted, instances, volumes }),
+      toText: describeDeleted,
+    },
+  ],
+  form: {
+    title: ({ account }) => `Delete account ${account}`,
+    button: 'Delete it',
+    isDangerous: true,
+    page: () => '/console/accounts',
+    preview: ({ account }) => [`Account ${account}:`],
+    dryRunWith: { drain: true },
+    // If the account has no resources, `drain` is not set: resources created meanwhile were not shown, so the action
+    // is refused.
+    send: ({ id, instances, volumes }) => ({
+      account: id,
+      drain: instances + volumes > 0 ? 'yes' : undefined,
+    }),
+  },
+  audit: async ({ account, drain }, { store: { read } }: Deps) => ({
+    action: 'account.delete',
+    subject: (await findAccount(read, account))?.name ?? account,
+    detail: { drain },
+  }),
+  dryRun: async ({ store: { read } }: Deps, { account, drain }) => {
+    const { id, name } = await find(read, account);
+    const instances = await read.instances.countFound({ accountId: id });
+    const volumes = (await read.volumes.liveOf(id)).length;
+    assertDrained(name, { instances, volumes }, drain);
+    const effect = effectOf({ instances, volumes });
+    return { account: name, id, instances, volumes, deleted: false, effect, done: false };
+  },
+  run: async ({ store, clock }: Deps, { account, drain }, actor) => {
+    const { id, name } = await store.transact((tx) => find(tx, account));
+    const inside = { clock, by: actor.name, store: onBehalfOf({ store, clock }, toRequestedBy(actor)) };
+    const { isDeleted, ...ended } = await deleteAccount(inside, name, { drain });
+    return { account: name, id, ...ended, deleted: isDeleted, effect: effectOf(ended), done: true };
   },
 });
 
@@ -159,44 +122,17 @@ function describeDeleted({ account, instances, volumes, deleted }: ClosingPlan):
 }
 
 /** @throws {ActionRefused} */
-async function find(
-  read: Parameters<typeof findAccount>[0],
-  nameOrId: string,
-  closing: Closing,
-): Promise<AccountRecord> {
+async function find(read: Parameters<typeof findAccount>[0], nameOrId: string): Promise<AccountRecord> {
   const found = await findAccount(read, nameOrId);
   if (found === null) throw noAccount(nameOrId);
-  if (closing === 'disable' && found.closedAt !== null)
-    throw new ActionRefused(`Account "${found.name}" was permanently deleted and cannot be disabled.`);
   return found;
 }
 
-function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instances' | 'volumes'>): string {
-  const access = 'its keys, password and tokens stop working';
+function effectOf({ instances, volumes }: Pick<Closed, 'instances' | 'volumes'>): string {
   const machines =
     instances > 0 ? `, and its ${counted(instances, 'instance')} will be deleted with all disks` : '';
-  if (closing === 'disable') return `${access}, so it has no access until it gets a new one${machines}`;
   const storage = volumes > 0 ? `, its ${counted(volumes, 'volume')} after that` : '';
-  return `${access}${machines}${storage}; it cannot get a new key, and its row and its name are deleted once the rows of all its resources are gone`;
-}
-
-/**
- * Ends each key, the password and the tokens of an account. It has no access until it gets a new key. A key in
- * BERTH_API_KEY belongs to the configuration, and stays.
- *
- * @throws {ActionRefused} if it has instances and `drain` is false
- */
-export async function disableAccount(
-  deps: Deps,
-  name: string,
-  { drain }: { drain: boolean },
-): Promise<Closed> {
-  return deps.store.transact(async (tx) => {
-    const account = await lockAccount(tx, name);
-    const instances = await deleteInstances(deps, tx, account, drain);
-    await tx.credentials.endAccess(account.id, deps.clock.now());
-    return { instances, volumes: 0, isDeleted: false };
-  });
+  return `its keys, password and tokens stop working${machines}${storage}; it cannot get a new key, and its row and its name are deleted once the rows of all its resources are gone`;
 }
 
 /**

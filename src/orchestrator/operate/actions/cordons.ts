@@ -14,6 +14,7 @@ import {
   isSame,
 } from '../../model/cordon.ts';
 import type { Reader, Store, Transaction } from '../../model/store.ts';
+import type { PlatformFacts } from '../views/platforms.ts';
 import { ActionRefused } from './refused.ts';
 
 /** A cordon in the operator API. */
@@ -37,19 +38,16 @@ export type CordonRow = z.infer<typeof cordonRowSchema>;
 
 const cordonListSchema = z.object({ cordons: z.array(cordonRowSchema) }).meta({ id: 'CordonList' });
 
-/** The subjects that can be cordoned. */
-export interface Cordonable {
-  catalog: Catalog;
-  /** Platforms by name. `placesOnHosts` says whether single hosts of the platform can be cordoned. */
-  platforms: ReadonlyMap<string, { placesOnHosts: boolean }>;
-}
-
 export interface CordonDeps {
   store: Store;
   clock: Pick<Clock, 'now'>;
   random: Random;
-  sold: Cordonable;
+  catalog: Catalog;
+  /** Platforms by name. */
+  platforms: ReadonlyMap<string, Pick<PlatformFacts, 'placesOnHosts'>>;
 }
+
+type Subjects = Pick<CordonDeps, 'catalog' | 'platforms'>;
 
 /** Current and future cordons, ordered by start. */
 async function listCordons({ cordons }: Pick<Reader, 'cordons'>, now: number): Promise<CordonRow[]> {
@@ -133,13 +131,13 @@ export const cordon = defineAction({
   },
   audit: (input) => auditOf('cordon.add', input),
   run: (
-    { store, clock, random, sold }: CordonDeps,
+    { store, clock, random, ...subjects }: CordonDeps,
     { until: end, reason = null, ...subject },
     { name: by },
   ) =>
     store.transact(async (tx) => {
       const now = clock.now();
-      const named = nameSubject(sold, subject);
+      const named = nameSubject(subjects, subject);
       const until = toEnd(end, now);
       const before = (await tx.cordons.list()).filter(
         (one) => !one.isMaintenance && one.refusals === null && isSame(one, named),
@@ -167,9 +165,9 @@ export const uncordon = defineAction({
   example: { kind: cordonExample.kind, name: cordonExample.name },
   reply: ['The removed cordons.', cordonListSchema],
   audit: (input) => auditOf('cordon.remove', input),
-  run: ({ store, clock, sold }: Omit<CordonDeps, 'random'>, subject) =>
+  run: ({ store, clock, ...subjects }: Omit<CordonDeps, 'random'>, subject) =>
     store.transact(async (tx) => {
-      const named = nameSubject(sold, subject);
+      const named = nameSubject(subjects, subject);
       const now = clock.now();
       const found = (await tx.cordons.list()).filter((one) =>
         one.refusals === null
@@ -238,12 +236,12 @@ export const planMaintenance = defineAction({
     return { ...row, detail: { since: toTime(toStart(input.from, clock.now())), ...row.detail } };
   },
   run: (
-    { store, clock, random, sold }: CordonDeps,
+    { store, clock, random, ...subjects }: CordonDeps,
     { from, until: end, reason = null, ...subject },
     { name: by },
   ) =>
     store.transact(async (tx) => {
-      const named = nameSubject(sold, subject);
+      const named = nameSubject(subjects, subject);
       const now = clock.now();
       const since = toStart(from, now);
       const until = toEnd(end, Math.max(now, since));
@@ -283,7 +281,7 @@ export const cancelMaintenance = defineAction({
 });
 
 /** @throws {ActionRefused} if there is no such subject */
-function nameSubject({ catalog, platforms }: Cordonable, { kind, name, platform }: Subject): CordonSubject {
+function nameSubject({ catalog, platforms }: Subjects, { kind, name, platform }: Subject): CordonSubject {
   if (platform !== undefined && !platforms.has(platform)) throw noneCalled('platform', platform, platforms);
   switch (kind) {
     case 'region':
@@ -300,7 +298,7 @@ function nameSubject({ catalog, platforms }: Cordonable, { kind, name, platform 
   }
 }
 
-function platformOfHost(platforms: Cordonable['platforms'], given: string | undefined): string {
+function platformOfHost(platforms: Subjects['platforms'], given: string | undefined): string {
   const able = [...platforms].flatMap(([name, { placesOnHosts }]) => (placesOnHosts ? [name] : []));
   const [only] = able;
   if (given !== undefined && !able.includes(given))
@@ -387,10 +385,10 @@ function parseHours(field: (name: string) => string | undefined, now: number): R
 }
 
 async function previewOf(
-  { sold, store: { read } }: CordonDeps,
+  { store: { read }, ...subjects }: CordonDeps,
   input: Subject & { until?: string | undefined },
 ) {
-  const subject = nameSubject(sold, input);
+  const subject = nameSubject(subjects, input);
   const { kind, name, platform } = subject;
   const running = await read.instances.countFound({
     ...(kind === 'offer' ? { offerId: name } : { [kind]: name }),

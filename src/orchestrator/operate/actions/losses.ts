@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { counted } from '../../../contract/counted.ts';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineAction, defineView, outsideApi } from '../../../operator-kit/operation.ts';
+import { defineAction, defineView, outsideApi, type TextPart } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
@@ -28,7 +29,7 @@ const lossesSchema = z
   })
   .meta({ id: 'Losses' });
 /** The losses of each platform compared with its cap, and the instances that the cap holds back. */
-export type Losses = z.output<typeof lossesSchema>;
+type Losses = z.output<typeof lossesSchema>;
 
 /** A limit above any server's open work, to read all of it. */
 const ALL_WORK = 1_000_000;
@@ -44,6 +45,28 @@ interface LossDeps extends Deps {
   maxLosses: LossCapOptions;
 }
 
+function describe({ platforms, window_s: seconds }: Losses): TextPart[] {
+  const held = platforms.flatMap(({ platform, held }) => held.map((one) => ({ ...one, platform })));
+  return [
+    ...platforms.flatMap((one) => describePlatform(one, seconds)),
+    ...(held.length === 0
+      ? ['No instance is held.']
+      : [held, 'If they are really lost: berth losses accept']),
+  ];
+}
+
+function describePlatform(of: Losses['platforms'][number], seconds: number): string[] {
+  const minutes = counted(Math.round(seconds / 60), 'minute');
+  return [
+    `${of.platform}: ${counted(of.lost, 'instance')} lost within ${minutes}; the cap is ${of.allowed}.`,
+    of.accepted_until && `Losses are accepted until ${of.accepted_until}.`,
+    of.platform_down_since &&
+      `Since ${of.platform_down_since} the platform does not answer, or too many machines are missing from its listing: nothing is sold or ended. To see what is missing: berth alarms ls; only if it is really lost: berth losses accept`,
+    of.volumes_doubted_since &&
+      `Since ${of.volumes_doubted_since} too many volumes are missing: for an hour no deletion of a volume counts as confirmed. If they are really gone: berth losses accept`,
+  ].filter((sentence) => sentence !== null);
+}
+
 export const lossesView = defineView({
   name: 'getLosses',
   tag: 'Actions',
@@ -51,6 +74,14 @@ export const lossesView = defineView({
   summary: 'Lost instances, and instances held over the cap on losses',
   description: 'As `berth losses` shows it.',
   reply: ['The losses.', lossesSchema],
+  commands: [
+    {
+      name: 'losses ls',
+      description: 'show how many instances ended as lost, the cap, and which are held',
+      isDefault: true,
+      toText: describe,
+    },
+  ],
   read: async ({ store: { read }, clock, platforms, maxLosses }: LossDeps) => {
     const held = await heldInstances(read);
     const marks = async (name: string, mark: 'platform_down_since' | 'volumes_doubted_since') =>

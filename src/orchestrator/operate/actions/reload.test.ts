@@ -24,7 +24,7 @@ function server(name: string) {
   const load = () => {
     state.loads++;
     if (state.problem !== undefined) throw state.problem;
-    return { catalog: 'catalog.yaml', added: ['offer new'], removed: [], changed: [], needsRestart: [] };
+    return { catalog: 'catalog.yaml', added: ['offer new'], removed: [], changed: [], needs_restart: [] };
   };
   return { state, alarms, reloader: new Reloader({ store, clock, log, alarms, load }) };
 }

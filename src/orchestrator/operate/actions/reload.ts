@@ -8,18 +8,6 @@ import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';
 import type { Store } from '../../model/store.ts';
 
-/** The changes of a reload. */
-export interface Reloaded {
-  /** The path of the catalog file. */
-  catalog: string;
-  /** Such as `offer h100-sxm-1x` and `region eu-frankfurt`. */
-  added: string[];
-  removed: string[];
-  changed: string[];
-  /** Changed keys of the configuration that need a restart. */
-  needsRestart: string[];
-}
-
 const reloadedSchema = z
   .object({
     catalog: z.string().meta({ description: 'The file that was read.' }),
@@ -31,6 +19,8 @@ const reloadedSchema = z
       .meta({ description: 'Changed configuration keys that take effect only after a restart.' }),
   })
   .meta({ id: 'Reloaded' });
+/** The changes of a reload, such as `offer h100-sxm-1x` and `region eu-frankfurt`. */
+export type Reloaded = z.output<typeof reloadedSchema>;
 
 interface ReloadDeps extends Pick<Deps, 'store' | 'clock'> {
   /** Reloads the catalog of this server, and writes the row of the audit log. @throws {Fatal} */
@@ -47,10 +37,7 @@ export const reload = defineAction({
   errors: [],
   reply: ['What changed.', reloadedSchema],
   form: { title: () => 'Reload the catalog', button: 'Reload', page: () => '/console/cordons' },
-  run: async (deps: ReloadDeps, _input, actor) => {
-    const { needsRestart, ...reloaded } = await deps.reload(actor);
-    return { ...reloaded, needs_restart: needsRestart };
-  },
+  run: (deps: ReloadDeps, _input, actor) => deps.reload(actor),
 });
 
 interface Deps {
@@ -129,8 +116,8 @@ export class Reloader {
       const reloaded = load();
       alarms.end(alarm);
       log.info({ ...reloaded }, 'the catalog was reloaded');
-      if (reloaded.needsRestart.length > 0)
-        log.warn({ keys: reloaded.needsRestart }, 'the configuration has changes that need a restart');
+      if (reloaded.needs_restart.length > 0)
+        log.warn({ keys: reloaded.needs_restart }, 'the configuration has changes that need a restart');
       return reloaded;
     } catch (error) {
       const detail = (error instanceof Error ? error.message : String(error)).replaceAll('\n', '; ');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineView } from '../../../operator-kit/operation.ts';
+import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { activeCordons } from '../../capacity/cordons.ts';
@@ -183,7 +183,7 @@ async function platformsDown(
 }
 
 /** The state according to the rows alone, for a command that runs without a server. */
-export async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterable<string>): Promise<Sale> {
+async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterable<string>): Promise<Sale> {
   const down = await platformsDown(read, new Set(platforms));
   return {
     isOpen: (platform) => !down.has(platform),
@@ -199,8 +199,31 @@ export async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterabl
 interface CapacityDeps {
   store: Pick<Store, 'read'>;
   catalog: Catalog;
-  sale: Sale;
+  /** Absent without a server. */
+  sale?: Sale;
   clock: Pick<Clock, 'now'>;
+  platforms: ReadonlyMap<string, unknown>;
+}
+
+/** What a command knows without a server. Null: the platform may have no room for what the rows leave. */
+function toKnown({ available, platform_units: _, ...row }: PlacementView) {
+  return { ...row, available: available === 0 ? 0 : null };
+}
+
+function describe({ placements, storage }: CapacityView): TextPart[] {
+  return [
+    placements.map(toKnown).map(({ offer, region, platform, units, claimed, available, unavailable }) => ({
+      offer,
+      region,
+      platform,
+      units,
+      taken: claimed,
+      available: available ?? '?',
+      why_not: unavailable.map(({ text }) => text).join(' '),
+    })),
+    storage.map((one) => ({ 'storage of': one.region, gb: one.storage_gb, 'taken gb': one.claimed_gb })),
+    '? is known only to a running server: see the page Capacity of its console, or GET /operator/v1/capacity.',
+  ];
 }
 
 export const capacityView = defineView({
@@ -210,6 +233,19 @@ export const capacityView = defineView({
   summary: 'Units of each offer and region, and why none are available',
   description: 'As this server sells them: from the catalog, the claims and the counts of the platforms.',
   reply: ['The capacity.', capacitySchema],
-  read: ({ store, catalog, sale, clock }: CapacityDeps) =>
-    readCapacity(store.read, { catalog, sale, now: clock.now() }),
+  commands: [
+    {
+      name: 'capacity ls',
+      description: 'list sold units, and why an offer has none available',
+      isDefault: true,
+      toData: ({ placements, storage }) => ({ placements: placements.map(toKnown), storage }),
+      toText: describe,
+    },
+  ],
+  read: async ({ store: { read }, catalog, sale, clock, platforms }: CapacityDeps) =>
+    readCapacity(read, {
+      catalog,
+      sale: sale ?? (await saleByRows(read, platforms.keys())),
+      now: clock.now(),
+    }),
 });

@@ -42,7 +42,7 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     { alarms: [{ ...failing, kind: 'machine_fault', text: 'its card is on no bridge' }] },
     'bad',
     /ONLINE and has an open alarm/,
-    /stays ONLINE/,
+    /its card is on no bridge/,
   ],
   ['nothing', {}, 'good', /OK: no action needed/, /^$/],
   [

@@ -6,7 +6,6 @@ import { markOf } from '../../model/marks.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
 import { isOverdue, type Work, type WorkProgress } from '../../model/work.ts';
-import { remedyOf } from './remedies.ts';
 
 /** The data about one instance. */
 export interface Known {
@@ -184,8 +183,8 @@ function resting({ record: { status }, events, alarms }: Known): Diagnosis {
     return {
       tone: 'bad',
       headline: `It is ${status} and has an open alarm`,
-      because: alarms.map(({ text }) => text),
-      todo: alarms.map(({ kind }) => remedyOf(kind)),
+      because: [],
+      todo: alarms.map(({ text }) => text),
     };
   const problem = status === 'STOPPED' ? whyStartFailed(events) : undefined;
   return {
@@ -222,7 +221,7 @@ function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis
   const todo = ssh === undefined ? [] : toSshTodo(ssh, because);
   if (failing !== undefined && todo.length === 0) todo.push(...(REMEDIES[work.kind] ?? [MEND]));
   const isLate = isOverdue(work.progress, now);
-  if (isLate) todo.push(remedyOf('phase_overdue'));
+  if (isLate) todo.push('Look on the platform why this phase takes so long. Berth keeps asking.');
   const step = `“${work.kind}”, to ${wordsOfStep(work.kind)}`;
   return {
     tone: failing !== undefined || isLate ? 'bad' : work.lastError === null ? 'busy' : 'wait',

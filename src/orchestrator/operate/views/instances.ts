@@ -20,7 +20,6 @@ import type { InstanceSearch, ListedInstance, Reader, Store } from '../../model/
 import type { Work } from '../../model/work.ts';
 import { idOfAccount } from './accounts.ts';
 import { diagnose, diagnosisSchema, keptUntil, readTrouble } from './diagnosis.ts';
-import { dossierSchema, toDossier } from './dossier.ts';
 import { phaseFields, toPhase } from './work.ts';
 
 /** An instance in the list of the operator API. */
@@ -196,7 +195,6 @@ const instanceDetailSchema = instanceRowSchema
       .nullable()
       .meta({ description: 'Who requested its removal, when and why; null: not requested.' }),
     diagnosis: diagnosisSchema.meta({ description: 'Why it is in its state, and what to do.' }),
-    dossier: dossierSchema.nullable().meta({ description: 'Null: it has not failed.' }),
     events: z.array(eventSchema),
   })
   .meta({ id: 'InstanceDetail' });
@@ -223,7 +221,6 @@ export async function readInstance(
     ...toWorkFacts(record, work),
     destroy_order: record.destroyOrder && describeOrder(record.destroyOrder, nameOf(record.destroyOrder.by)),
     diagnosis,
-    dossier: toDossier(record, history),
     events: events.map(toEvent),
   };
 }

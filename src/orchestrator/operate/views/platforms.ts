@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { compareNames, sortNames } from '../../../contract/compare-names.ts';
-import { defineView } from '../../../operator-kit/operation.ts';
+import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { deviceStates, hostStates, type ObservedHost } from '../../model/inventory.ts';
 import { markOf } from '../../model/marks.ts';
@@ -74,6 +74,8 @@ const platformListSchema = z.object({ platforms: z.array(platformViewSchema) }).
 /** Facts about a configured platform. */
 export interface PlatformFacts {
   driver: string;
+  /** Whether single hosts of the platform can be cordoned. */
+  placesOnHosts: boolean;
   /** The count of a running server. Absent if the driver does not count, or no server was asked. */
   inventory?: {
     readonly freeUnits: ReadonlyMap<string, number>;
@@ -148,6 +150,20 @@ function toInventory(inventory: PlatformFacts['inventory']): PlatformView['inven
   return { age_s: ageMs / 1000, free_units: Object.fromEntries(freeUnits), limited_by: [...limitedBy] };
 }
 
+function describe({ platforms }: z.output<typeof platformListSchema>): TextPart[] {
+  return [
+    platforms.map(({ inventory: _inventory, hosts: _hosts, ...platform }) => platform),
+    platforms.flatMap(({ platform, hosts }) =>
+      hosts.map(({ host, instances }) => ({
+        platform,
+        host,
+        instances: Object.entries(instances).map(([status, count]) => `${count} ${status}`),
+      })),
+    ),
+    'A running server also knows other hosts, their room and their devices: see the page Platforms of its console.',
+  ];
+}
+
 export const platformsView = defineView({
   name: 'listPlatforms',
   tag: 'Views',
@@ -155,6 +171,15 @@ export const platformsView = defineView({
   summary: 'Platforms with their health, inventory and hosts',
   description: 'Configured platforms, then others that still have instances.',
   reply: ['The platforms.', platformListSchema],
+  commands: [
+    {
+      name: 'platforms ls',
+      description: 'list the platforms: their health, and the hosts that have instances',
+      isDefault: true,
+      toData: ({ platforms }) => platforms,
+      toText: describe,
+    },
+  ],
   read: async (deps: { store: Pick<Store, 'read'>; platforms: ReadonlyMap<string, PlatformFacts> }) => ({
     platforms: await listPlatforms(deps.store.read, deps.platforms),
   }),

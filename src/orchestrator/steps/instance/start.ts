@@ -144,7 +144,8 @@ async function diskLost(
 ): Promise<Next> {
   const { alarms, log, platform } = context;
   return recordLoss(context, lease, tx, record, () => {
-    const text = 'the disk of a stopped machine is lost: its start put the instance in ERROR';
+    const text =
+      'the disk of a stopped machine is lost: its start put the instance in ERROR. Find out what removed it';
     const fields = { ...instanceLogNames(record), detail };
     alarms.raise({ kind: 'disk_lost', subject: record.id, platform, text, detail, fields }, log);
     return failInstance(context, tx, record, { as: 'failure', cause: 'disk_lost', reason: detail });
