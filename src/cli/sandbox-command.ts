@@ -36,6 +36,7 @@ export function sandboxCommand(): Command {
         'off',
       ]),
     )
+    .option('--ssh', 'run a real SSH server for each machine, at ports of 127.0.0.1')
     .addOption(
       new Option(
         '--capacity <kind>',

@@ -17,6 +17,7 @@ const flags = {
   marketplace: true,
   creditUsd: '12.5',
   rateLimits: 'off',
+  ssh: true,
   capacity: 'catalog',
   origin: 'http://sandbox.example',
   controlKey: 'mine',
@@ -32,6 +33,7 @@ it('has a flag for each option of the library but its log, and those of a test',
     timing: { boot: ['5s', '5s'], stop: ['1s', '3s'], 'volumes.attach': ['1m', '1m'] },
     marketplace: { credit_usd: 12.5 },
     rate_limits: false,
+    ssh: true,
     capacity: 'catalog',
     origin: 'http://sandbox.example',
     control_key: 'mine',
@@ -45,7 +47,7 @@ it('has a flag for each option of the library but its log, and those of a test',
 });
 
 it('takes effect: the credit, the start, the control key', async () => {
-  const { origin: _origin, ...rest } = flags;
+  const { ssh: _ssh, origin: _origin, ...rest } = flags;
   await using sandbox = await createSandbox(toOptions(rest));
   expect(sandbox.clock.now()).toBe(Date.UTC(2026, 1, 1));
   expect(sandbox.controlKey).toBe('mine');

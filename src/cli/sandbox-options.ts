@@ -18,6 +18,7 @@ export interface SandboxFlags extends OutputFlag {
   marketplace?: true;
   creditUsd?: string;
   rateLimits?: 'on' | 'off';
+  ssh?: true;
   capacity?: 'unlimited' | 'catalog';
   origin?: string;
   controlKey?: string;
@@ -26,9 +27,9 @@ export interface SandboxFlags extends OutputFlag {
 
 /** The options of these flags, each of the same name. @throws {Fatal} */
 export function toOptions(flags: SandboxFlags): SandboxOptions {
-  const { catalog, seed, capacity, origin, controlKey } = flags;
+  const { catalog, seed, ssh, capacity, origin, controlKey } = flags;
   const { scenario, clock = scenario === undefined ? 'real' : undefined } = flags;
-  const given = { catalog, seed, capacity, origin, control_key: controlKey };
+  const given = { catalog, seed, ssh, capacity, origin, control_key: controlKey };
   const values = {
     ...given,
     // A scenario may set another clock.

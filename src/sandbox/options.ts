@@ -37,6 +37,11 @@ export interface SandboxOptions {
    * of a volume that is not given, such as `volumes.attach`.
    */
   timing?: Partial<Record<AnyPhase | 'volume', DurationRange>>;
+  /**
+   * Whether machines run real SSH servers on ports of 127.0.0.1, so that proofs are real. Default: their addresses do
+   * not answer, and proofs come from the model. Ports and host keys do not depend on the seed.
+   */
+  ssh?: boolean;
   /** Whether a marketplace runs on top of the providers, at `/api`. Default: no. */
   marketplace?: boolean | MarketplaceSettings;
   /** `false`: no request is answered 429. Default: production's limits, for each address and account. */
@@ -88,6 +93,7 @@ const optionsShape = {
   clock: z.enum(['virtual', 'real']).optional(),
   start_at: z.int().min(0).max(LATEST_START).optional(),
   timing: timingSchema.optional(),
+  ssh: z.boolean().optional(),
   marketplace: z.union([z.boolean(), marketplaceSettings]).optional(),
   rate_limits: z.boolean().optional(),
   capacity: z.enum(['unlimited', 'catalog']).optional(),

@@ -7,6 +7,7 @@ afterEach(() => vi.useRealTimers());
 it('a sandbox works while Vitest’s timers are fake [sandbox-fake-timers]', async () => {
   vi.useFakeTimers();
   for (const clock of ['virtual', 'real'] as const) expect(await runMachine({ clock })).toBe('gone');
+  expect(await runMachine({ ssh: true })).toBe('gone');
 });
 
 sandboxTest()('its fixtures work while Vitest’s timers are fake', async ({ sandbox }) => {

@@ -29,6 +29,7 @@ import type { Part } from '../../sandbox/state/snapshots.ts';
 import type { Transitions } from '../../sandbox/transitions/transitions.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
+import type { createGuests as CreateGuests } from './guests.ts';
 import { createRestartRandom } from './restart-random.ts';
 import { createWakeUps } from './wake-ups.ts';
 
@@ -45,6 +46,8 @@ export interface ProviderParts {
   faults: Pick<Faults, 'carry' | 'probe' | 'falsifiesLists'>;
   transitions: Pick<Transitions, 'carry'>;
   timing: Timing;
+  /** Whether machines have real SSH servers. */
+  ssh: boolean;
   log: Log;
   /** Called when a machine, a volume or an instance changes. */
   changed(): void;
@@ -55,6 +58,8 @@ interface SavedProvider {
   database: Buffer;
   platform: Stored<SandboxMachine>;
   random: RandomState;
+  /** The disks of machines that have SSH servers. */
+  disks?: Buffer | undefined;
 }
 
 export type StartedProvider = Awaited<ReturnType<typeof startProvider>>;
@@ -64,7 +69,9 @@ export async function startProvider(parts: ProviderParts) {
   const { name, clock, origin } = parts;
   const { profile, catalog: file } = loadProvider(name, parts.catalogFile);
   const catalog = parts.capacity === 'catalog' ? toCatalog(file) : withoutLimits(toCatalog(file));
-  const open = opener(parts, catalog, profile);
+  // The code of SSH servers is loaded only if they are used.
+  const guests = parts.ssh ? (await import('./guests.ts')).createGuests : undefined;
+  const open = opener(parts, catalog, profile, guests);
   let current = open();
   /** Adds an account and returns its key. */
   const addAccount = async (account: string): Promise<string> => {
@@ -118,13 +125,16 @@ export async function startProvider(parts: ProviderParts) {
           attachments: volumes.attachments(),
         }),
         random: current.deps.random.state(),
+        disks: current.guests?.image(),
       };
     },
     /** Running work is abandoned, as in a crash. */
     async load(saved) {
       current.time.revoke();
+      await current.guests?.close();
       await current.opened.close();
       current = open(saved);
+      await current.guests?.begin();
       if (!current.isEmpty()) await clock.during(current.wake());
     },
     async close() {
@@ -136,9 +146,20 @@ export async function startProvider(parts: ProviderParts) {
 
 /** Opens a saved provider, or a new one. */
 function opener(
-  { name, config, clock, seed: whole, faults, transitions, timing, log, ...parts }: ProviderParts,
+  {
+    name,
+    config,
+    clock,
+    seed: whole,
+    faults,
+    transitions,
+    timing,
+    log,
+    ...parts
+  }: Omit<ProviderParts, 'ssh'>,
   catalog: Catalog,
   profile: ProviderProfile,
+  createGuests: typeof CreateGuests | undefined,
 ) {
   const seed = `${whole}/${name}`;
   const rules = rulesOf(catalog, manifestOf(profile), timing, seed);
@@ -152,14 +173,24 @@ function opener(
     const time = revocable(clock);
     const random = createRestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
+    const guests = createGuests?.({
+      sandboxClock: clock,
+      clock: time.clock,
+      rules,
+      seed,
+      timing,
+      changed,
+      stored,
+      disks: saved?.disks,
+    });
     const draws = new Draws(seed);
     const storage = { machine: changed, volume: changed, attachment: changed };
-    const platform = createPlatform(
-      { clock, rules, machineDraws: draws, volumeDraws: draws, storage },
-      stored,
-    );
-    const probe = faults.probe(name, modelProbe(platform, clock));
-    const driver = driverOf(platform, rules.manifest, transitions.carry(name, faults.carry(name)));
+    const platform =
+      guests?.platform ??
+      createPlatform({ clock, rules, machineDraws: draws, volumeDraws: draws, storage }, stored);
+    const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
+    const carry = transitions.carry(name, faults.carry(name));
+    const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
     const opened = openMemoryStore(saved?.database);
     // Tests in one sandbox may lose most of its machines at a time. That is an error of the listing only if a fault says so.
     const acceptsLosses = (mark: MarkName) =>
@@ -201,7 +232,7 @@ function opener(
       return operateProvider(await wake(), { name, config, clock });
     };
     return {
-      ...{ deps, platform, probe, opened, time, wakeUps },
+      ...{ deps, platform, probe, opened, time, guests, wakeUps },
       changes: () => changes,
       isEmpty: () => platform.machines.all().length === 0 && platform.volumes.all().length === 0,
       wake,
@@ -213,6 +244,7 @@ function opener(
         wakeUps.close();
         await (await running)?.close();
         await driver.close();
+        await guests?.close();
       },
     };
   };

@@ -236,13 +236,14 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
 /** Starts the providers, and then the marketplace. */
 async function startServers(parts: Parts, options: SandboxOptions): Promise<void> {
   const { clock, providers, accounts, router } = parts;
-  const { rate_limits: hasRateLimits = true, capacity = 'unlimited', marketplace } = options;
+  const { rate_limits: hasRateLimits = true, ssh = false, capacity = 'unlimited', marketplace } = options;
   const common = {
     ...parts,
     catalogFile: options.catalog,
     capacity,
     config: configOf(hasRateLimits),
     timing: toTiming(options.timing),
+    ssh,
   };
   for (const name of namesOf(options)) {
     const provider = await clock.during(startProvider({ ...common, name }));

@@ -62,7 +62,7 @@ function poolsOf(capacity: readonly SimulatedCapacity[]): SimulatedCapacity[] {
 }
 
 /** The guest of a machine that has not booted yet. */
-function newGuest(sshListens: boolean) {
+export function newGuest(sshListens: boolean) {
   const { privateKey, fingerprint } = generateHostKey();
   const sshHostKey = { privateKey, fingerprint };
   return { sshListens, sshPort: null, sshHostKey, cloudInitUntil: null, runcmdDone: 0 };
@@ -90,7 +90,7 @@ export function manifestOf(
 }
 
 /** The endpoint of a machine. Undefined if it has not booted yet. */
-function endpointOf(machine: SimulatedMachine): Endpoint | undefined {
+export function endpointOf(machine: SimulatedMachine): Endpoint | undefined {
   const { sshPort, sshHostKey } = machine;
   if (sshPort === null) return undefined;
   return {

@@ -33,12 +33,16 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     write: async (key, text) => this.#write('writer', key, { key, text } satisfies WriterRecord),
   };
 
-  /** @throws {InUse} if another process uses the file */
-  constructor(file: string, clock: Clock) {
+  /**
+   * `image`: initial content of a state in memory, from {@link image}.
+   *
+   * @throws {InUse} if another process uses the file
+   */
+  constructor(file: string, clock: Clock, image?: Buffer) {
     this.#clock = clock;
     this.#unlock = takeStateLock(file);
     try {
-      this.#db = openDatabase(file);
+      this.#db = openDatabase(image ?? file);
     } catch (error) {
       this.#unlock();
       throw error;
@@ -134,13 +138,17 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     this.#db.prepare('DELETE FROM files WHERE disk = ?').run(disk);
   }
 
+  image(): Buffer {
+    return this.#db.serialize();
+  }
+
   close(): void {
     this.#db.close();
     this.#unlock();
   }
 }
 
-function openDatabase(file: string): Database.Database {
+function openDatabase(file: string | Buffer): Database.Database {
   const db = new Database(file);
   try {
     db.pragma('journal_mode = WAL');
