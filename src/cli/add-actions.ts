@@ -83,7 +83,7 @@ function build<Deps extends ActionDeps>(
     const toData = async () =>
       spec.toData === undefined ? reply : spec.toData(reply, prepared, deps, actor);
     if (list !== undefined) printRows((await toData()) as object[], options, list);
-    else if (isData(options)) printData(await toData());
+    else if (isData(options)) printData(options, await toData());
     else for (const part of (await spec.toText?.(reply, prepared, deps, actor)) ?? []) printPart(part);
   });
   if (description !== undefined) command.description(description);

@@ -15,7 +15,7 @@ export function checkConfigCommand(): Command {
       const findings = checkConfig(file);
       const notes = findings.length > 0 ? [] : configNotes(file);
       if (findings.length > 0) process.exitCode = 1;
-      if (isData(flags)) return printData({ ok: findings.length === 0, findings, notes });
+      if (isData(flags)) return printData(flags, { ok: findings.length === 0, findings, notes });
       for (const finding of findings) printError(`${toLine(finding)}\n`);
       if (findings.length === 0) {
         for (const note of notes) printLine(`note: ${note}`);

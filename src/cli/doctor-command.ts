@@ -22,7 +22,7 @@ export function doctorCommand(): Command {
       const ports = { env: process.env, clock: systemClock, log: createLog('error') };
       for await (const finding of diagnose(config, ports)) {
         counts[finding.verdict]++;
-        if (isData(flags)) printData(finding);
+        if (isData(flags)) printData(flags, finding);
         else printFinding(finding);
       }
       if (!isData(flags)) printLine(`${counts.ok} ok, ${counts.warning} warnings, ${counts.broken} broken.`);

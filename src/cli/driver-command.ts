@@ -119,7 +119,7 @@ async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
   if (!isData(flags)) printHead(test);
   for await (const report of test.run()) {
     reports.push(report);
-    if (isData(flags)) printData(toJson(report, test.isExec));
+    if (isData(flags)) printData(flags, toJson(report, test.isExec));
     else printReport(report, test.isExec);
     if (isInterrupted) break;
   }
@@ -128,7 +128,7 @@ async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
     reports.filter(({ result }) => result.outcome === outcome).length;
   const isGood = count('failed') === 0 && leftovers.length === 0 && !isInterrupted;
   if (isData(flags))
-    printData({
+    printData(flags, {
       ok: isGood,
       passed: count('passed'),
       failed: count('failed'),

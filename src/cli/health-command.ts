@@ -48,7 +48,7 @@ function addressOf([name = '', ...words]: readonly string[]): Config['server'] {
     throw new Fatal(`berth ${name} is not a server that has /healthz: give serve or marketplace.`);
   const command = withServerFlags(withDatabase(new Command(name)), { api: 0, admin: 0 });
   command.allowUnknownOption().allowExcessArguments().parse(words, { from: 'user' });
-  const { config: file, json: _json, ...flags } = command.opts<ServerFlags>();
+  const { config: file, output: _output, ...flags } = command.opts<ServerFlags>();
   const { server } = load({ file, flags, env: process.env });
   if (server.port === 0)
     throw new Fatal('--port 0: the server takes any free port; give the one that it took.');

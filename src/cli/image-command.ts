@@ -31,7 +31,7 @@ function importCommand(): Command {
       const ports = { env: process.env, clock: systemClock, log: createLog('error') };
       const image = { name, file, platform, host, replace };
       for await (const step of importImage(loadFor(command), image, ports)) {
-        if (isData(flags)) printData(step);
+        if (isData(flags)) printData(flags, step);
         else printFinding(step);
         if (step.verdict === 'broken') process.exitCode = 1;
       }

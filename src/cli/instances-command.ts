@@ -34,7 +34,7 @@ export function instancesCommand(): Command {
         const id = await findInstanceId(read, given);
         const instance = await readInstance(read, id, clock.now());
         if (instance === null) throw nothingKnown(id);
-        if (isData(flags)) return printData(instance);
+        if (isData(flags)) return printData(flags, instance);
         const { events, diagnosis, ...facts } = instance;
         printPart(facts);
         printLine('');
@@ -54,7 +54,7 @@ export function instancesCommand(): Command {
         if (events.length === 0) throw nothingKnown(id);
         const { limit = events.length } = flags;
         const latest = events.slice(-limit);
-        if (isData(flags)) return printData(latest);
+        if (isData(flags)) return printData(flags, latest);
         printEvents(latest, await accountNames(read));
         printCut(events.length, flags);
       },

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
+import { Document, visit } from 'yaml';
 import { usdToDollars } from '../contract/values.ts';
 import type { TextPart } from '../operator-kit/operation.ts';
 import { headOf, isUsd } from '../operator-kit/views/values.ts';
-import { printLine, printTable, toPrintableLine } from '../runtime/print.ts';
+import { printLine, printTable, printText, toPrintable, toPrintableLine } from '../runtime/print.ts';
 import { parseLimit } from './parse.ts';
 
 /** Maximum characters of a name in a table. A contract may limit names only by the size of a request. */
@@ -22,18 +23,34 @@ export function cutName(name: string, most = MAX_NAME_SHOWN): string {
   return name === name.trim() ? shown : `"${shown}"`;
 }
 
-/** Whether a command prints data for a program. The default is a table, or sentences. */
+const formats = ['table', 'json', 'yaml'] as const;
+
+/** Output format of a command. The default is a table, or sentences. */
 export interface OutputFlag {
-  json?: boolean | undefined;
+  output?: (typeof formats)[number] | undefined;
 }
 
 export interface ListFlags extends OutputFlag {
   limit?: number;
 }
 
-/** Adds the output flag to a command. */
+/** `--json`, short for `-o json`. The last of the two wins. */
+class JsonOption extends Option {
+  constructor() {
+    super('--json', 'the same as -o json');
+    this.preset('json');
+  }
+
+  override attributeName(): string {
+    return 'output';
+  }
+}
+
+/** Adds the output flags to a command. */
 export function withOutput(command: Command): Command {
-  return command.option('--json', 'print data as one line of JSON');
+  return command
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(formats))
+    .addOption(new JsonOption());
 }
 
 /** Adds the flags of a list; `most`: its default limit. */
@@ -49,9 +66,9 @@ export function printCut(found: number, { limit = found }: ListFlags): void {
   if (found > limit) printLine(`There are more rows: give a --limit above ${limit}.`);
 }
 
-/** Whether the output is for a program. */
-export function isData({ json = false }: OutputFlag): boolean {
-  return json;
+/** Whether the output is for a program: JSON or YAML. */
+export function isData({ output = 'table' }: OutputFlag): boolean {
+  return output !== 'table';
 }
 
 /** Prints rows as a table, or as data. `hidden`: fields that only data has; `none`: the sentence for an empty table. */
@@ -61,7 +78,7 @@ export function printRows(
   { hidden = [], none }: { hidden?: readonly string[]; none?: string } = {},
 ): void {
   const rows = all.slice(0, flags.limit);
-  if (isData(flags)) printData(rows);
+  if (isData(flags)) printData(flags, rows);
   else if (rows.length === 0 && none !== undefined) printLine(none);
   else {
     printPart(
@@ -90,15 +107,29 @@ export function printPart(part: TextPart): void {
     );
 }
 
-/** Prints data as one line of JSON. */
-export function printData(value: unknown): void {
-  printLine(JSON.stringify(value));
+/** Prints data as one line of JSON, or as a YAML document. */
+export function printData({ output }: OutputFlag, value: unknown): void {
+  const json = JSON.stringify(value);
+  if (output === 'yaml') printText(`---\n${toYaml(JSON.parse(json))}`);
+  else printLine(json);
 }
 
 /** Prints the result of an action: as data for a program, else as sentences. */
 export function printDone(flags: OutputFlag, value: object, ...sentences: readonly string[]): void {
-  if (isData(flags)) printData(value);
+  if (isData(flags)) printData(flags, value);
   else for (const sentence of sentences) printLine(sentence);
+}
+
+/** Converts to YAML. A text with escaped characters is quoted, so that they read back as the same characters. */
+function toYaml(value: unknown): string {
+  const document = new Document(value, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'string' && toPrintable(node.value) !== node.value)
+        node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0 });
 }
 
 function toCell(name: string, value: unknown, longest?: number): string {

@@ -15,13 +15,13 @@ import {
 
 export function serveCommand(ports: ServePorts = {}): Command {
   return withServerFlags(withDatabase(new Command('serve')), { api: 8080, admin: 9080 }).action(
-    async ({ config: file, json, ...flags }: ServerFlags) => {
+    async ({ config: file, output, ...flags }: ServerFlags) => {
       const load = () => loadConfig({ file, flags, env: process.env }).config;
       const start = (umask: number) =>
         serveOrchestrator({ config: load(), env: process.env, umask, load }, ports);
       const welcome = (serving: Serving) =>
         printWelcome(serving, { ...flags, ...(file !== undefined && { config: file }) });
-      await serveUntilSignal(start, { json }, { toJson: toReadyLine, welcome });
+      await serveUntilSignal(start, { output }, { toJson: toReadyLine, welcome });
     },
   );
 }

@@ -55,7 +55,7 @@ export async function serveUntilSignal<Server extends Stoppable>(
   onFirstSignal(stop);
   if (flags.stopWithStdin) process.stdin.once('end', stop).resume();
   reloadOnSignal(server);
-  if (isData(flags)) printData(ready.toJson(server));
+  if (isData(flags)) printData(flags, ready.toJson(server));
   else ready.welcome(server);
 }
 

@@ -26,7 +26,7 @@ export function simulatorCommand(): Command {
     )
     .option('--port <number>', '0 takes any free one; default that of platform.address, or 8090')
     .option('--platform <name>', 'which platform of berth.yaml, if there are several')
-    .action(async ({ config: file, state, host, port, platform, json }: SimulatorFlags) => {
+    .action(async ({ config: file, state, host, port, platform, output }: SimulatorFlags) => {
       const start = async () => {
         const { config } = loadConfig({ file, flags: {}, env: {} });
         return serveSimulator({
@@ -38,7 +38,11 @@ export function simulatorCommand(): Command {
           port: port === undefined ? undefined : toPort(port),
         });
       };
-      await serveUntilSignal(start, { json }, { toJson: ({ address }) => ({ base_url: address }), welcome });
+      await serveUntilSignal(
+        start,
+        { output },
+        { toJson: ({ address }) => ({ base_url: address }), welcome },
+      );
     });
 }
 

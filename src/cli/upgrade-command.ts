@@ -26,7 +26,7 @@ export function upgradeCommand<Store extends { close(): Promise<void> }>(
       const begunAt = performance.now();
       const found = dryRun ? await tryUpgrade(stores, database) : await upgrade(stores, database);
       const { version, newest, changes } = found;
-      if (isData(flags)) printData({ dry_run: dryRun === true, version, newest, changes });
+      if (isData(flags)) printData(flags, { dry_run: dryRun === true, version, newest, changes });
       else printUpgrade(found, dryRun === true, (performance.now() - begunAt) / 1000);
     });
 }

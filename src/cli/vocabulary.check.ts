@@ -8,13 +8,18 @@ const commands = commandsBelow(await loadBerth()).filter(
 );
 const flagOf = (command: Command, long: string) => command.options.find((option) => option.long === long);
 
-it('each command prints data with --json', () => {
+it('each command prints with -o json|yaml|table, and --json', () => {
   const leaves = commands.filter((one) => one.commands.length === 0);
   expect(leaves.length).toBeGreaterThan(50);
-  expect(leaves.filter((command) => flagOf(command, '--json') === undefined).map(nameOf)).toEqual([]);
+  const without = leaves.filter((command) => {
+    const { short, argChoices } = flagOf(command, '--output') ?? {};
+    const isJson = flagOf(command, '--json')?.attributeName() === 'output';
+    return !isJson || short !== '-o' || argChoices?.join() !== 'table,json,yaml';
+  });
+  expect(without.map(nameOf)).toEqual([]);
 });
 
-it.each(['--limit', '--json', '--yes', '--database', '--find'])(
+it.each(['--limit', '--json', '--output', '--yes', '--database', '--find'])(
   '%s is the same flag wherever it is',
   (long) => {
     const meanings = commands.flatMap((command) => {

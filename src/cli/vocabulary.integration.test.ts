@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { commandsBelow, loadBerth, nameOf } from '../../test/documents/command-line.ts';
 import { runMain } from '../../test/support/processes/run-main.ts';
 import { instance } from '../../test/support/rows/orchestrator-rows.ts';
@@ -72,12 +73,17 @@ describe('on a database', () => {
     return stdout;
   }
 
-  it.each([...ofDatabases, 'status', 'marketplace status'])('%s prints nothing invisible', async (name) => {
-    for (const flags of [[], ['--json']])
-      expect(await run(...name.split(' '), ...flags)).not.toMatch(
-        /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u,
-      );
-  });
+  it.each([...ofDatabases, 'status', 'marketplace status'])(
+    '%s: -o json and -o yaml print the same data',
+    async (name) => {
+      const words = name.split(' ');
+      const json = await run(...words, '-o', 'json');
+      const yaml = await run(...words, '-o', 'yaml');
+      expect(parse(yaml)).toEqual(JSON.parse(json));
+      for (const text of [json, yaml, await run(...words)])
+        expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u);
+    },
+  );
 
   it.each(ofDatabases)('%s says in a sentence that there is nothing', async (name) => {
     const { code, stdout } = await callIn(empty, ...name.split(' '));
@@ -86,8 +92,8 @@ describe('on a database', () => {
     if (lines.length === 1) expect(lines[0]).toMatch(/[a-z][.,:]/);
   });
 
-  it('takes `list` for `ls`', async () => {
-    expect(await run('keys', 'list', '--json')).toBe(await run('keys', 'ls', '--json'));
+  it('takes --json before -o, and `list` for `ls`', async () => {
+    expect(await run('keys', 'list', '-o', 'yaml', '--json')).toBe(await run('keys', 'ls', '-o', 'json'));
   });
 
   it.each([
@@ -99,15 +105,25 @@ describe('on a database', () => {
     'marketplace ledger',
     'marketplace losses',
   ])('%s without a verb is its ls', async (name) => {
-    expect(await run(...name.split(' '), '--json')).toBe(await run(...name.split(' '), 'ls', '--json'));
+    expect(await run(...name.split(' '), '-o', 'yaml')).toBe(
+      await run(...name.split(' '), 'ls', '-o', 'yaml'),
+    );
   });
 
   it('check-config prints its findings as data too', async () => {
     const file = join(folder, 'wrong.yaml');
     writeFileSync(file, 'servr: {}\n');
-    const { code, stdout, stderr } = await runMain(['check-config', '--config', file, '--json']);
+    const { code, stdout, stderr } = await runMain(['check-config', '--config', file, '-o', 'yaml']);
     expect([code, stderr]).toEqual([1, '']);
-    expect(JSON.parse(stdout)).toMatchObject({ ok: false, findings: [{ file, line: 1, path: 'servr' }] });
+    expect(parse(stdout)).toMatchObject({ ok: false, findings: [{ file, line: 1, path: 'servr' }] });
+  });
+
+  it('refuses an unknown format in a sentence', async () => {
+    expect(await call('keys', 'ls', '-o', 'xml')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'berth: --output xml: give one of table, json, yaml: see `berth keys ls --help`.\n',
+    });
   });
 
   it('shows the names of instances and of accounts', async () => {
@@ -173,8 +189,8 @@ describe('on a database', () => {
   it.each(['show', 'events'])(
     'instances %s prints a hostile error of a platform as escapes',
     async (verb) => {
-      for (const flags of [[], ['--json']]) {
-        const text = await run('instances', verb, 'inst-2', ...flags);
+      for (const format of ['table', 'json', 'yaml']) {
+        const text = await run('instances', verb, 'inst-2', '-o', format);
         expect(text).toMatch(/\\(u001b|e)\[2J/);
         expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u);
       }

@@ -26,9 +26,9 @@ export async function cliPage(): Promise<string> {
     'those that a terminal would act on, are printed as escapes such as `\\u001b`. `berth instances show NAME` also finds an',
     'instance by its name. A flag overrides an environment variable, which overrides the file: [configuration.md](configuration.md).',
     '',
-    'Each command begins with its heading and takes `--database`, `--config` and `--json`, unless it says otherwise; each `ls`',
+    'Each command begins with its heading and takes `--database`, `--config`, `-o` and `--json`, unless it says otherwise; each `ls`',
     'also takes `--limit`. Brackets name other common flags. Under `berth marketplace`, `--config` names a marketplace.yaml, and the',
-    'default database is `sqlite:./.berth/marketplace.db`.',
+    'default database is `sqlite:./.berth/marketplace.db`. YAML has the same data as JSON.',
     '',
     ...[...common].filter(([, count]) => count > 0).map(([flag]) => flag),
     ...toLines({ title: 'berth', commands: singles }, new Set(common.keys())),
@@ -44,7 +44,7 @@ export async function cliPage(): Promise<string> {
 /** What has the same text at that many commands, in several sections, has it once, at the top of the page. */
 const COMMON_FROM = 3;
 /** A command that takes these does not list them; the marketplace's have the same names. */
-const EXPECTED = ['--database', '--config', '--json'];
+const EXPECTED = ['--database', '--config', '--output', '--json'];
 
 interface Described {
   usage: string;

@@ -36,7 +36,7 @@ export function explainBillCommand(): Command {
       const subject = await findSubject(deps.store.read, id);
       if (subject === null) throw new Fatal(`There is no deployment or volume "${id}".`);
       const bill = await readBill(deps.store.read, subject, deps.clock.now());
-      if (isData(flags)) printData(billToJson(bill, { byDay }));
+      if (isData(flags)) printData(flags, billToJson(bill, { byDay }));
       else for (const line of explainBill(bill, { byDay })) printLine(line);
     }),
   );
@@ -69,7 +69,7 @@ export function verifyLedgerCommand(): Command {
       // Stores the verdict if possible. The check itself only reads.
       await keepVerdict(store, { findings, counts }, clock.now()).catch(() => undefined);
       if (findings.length > 0) process.exitCode = 1;
-      if (isData(flags)) return printData({ findings, counts });
+      if (isData(flags)) return printData(flags, { findings, counts });
       for (const { id, problem } of findings) printLine(`${id}: ${problem}`);
       const { teams, segments, slices, subjects } = counts;
       printLine(

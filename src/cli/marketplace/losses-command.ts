@@ -13,7 +13,7 @@ export function marketplaceLossesCommand(): Command {
   withList(
     onMarketplaceDatabase(losses.command('ls', { isDefault: true }), async (deps, flags: ListFlags) => {
       const { providers, held } = await readLosses(deps);
-      if (isData(flags)) return printData({ providers, held: held.slice(0, flags.limit) });
+      if (isData(flags)) return printData(flags, { providers, held: held.slice(0, flags.limit) });
       if (providers.length === 0)
         return printLine('No provider answers 404 for a resource that was not deleted there.');
       printPart(providers);

@@ -67,7 +67,7 @@ export async function marketplaceCommand(isNamed: (name: string) => boolean): Pr
   })
     // A flag after a command's name belongs to that command.
     .enablePositionalOptions()
-    .action(async ({ config: file, json, ...flags }: ServerFlags) => {
+    .action(async ({ config: file, output, ...flags }: ServerFlags) => {
       const start = async () => {
         const { serveMarketplace } = await import('../../compose/serve/marketplace.ts');
         const config = loadMarketplaceConfig({ file, flags, env: process.env });
@@ -75,7 +75,7 @@ export async function marketplaceCommand(isNamed: (name: string) => boolean): Pr
       };
       const welcome = (serving: ServingMarketplace) =>
         printWelcome(serving, { ...flags, ...(file !== undefined && { config: file }) });
-      await serveUntilSignal(start, { json }, { toJson: toReadyLine, welcome });
+      await serveUntilSignal(start, { output }, { toJson: toReadyLine, welcome });
     });
   const load = async (name: string) => (await import('./action-commands.ts')).marketplaceActionCommand(name);
   for (const command of await loadCommands(toLazy(commands, load), isNamed)) marketplace.addCommand(command);

@@ -53,7 +53,11 @@ export function providersCommand(): Command {
           return { id, isRight, sentence: toSentence(answer), problems };
         }),
       );
-      if (isData(flags)) printData(results.map(({ isRight, ...result }) => ({ ...result, ok: isRight })));
+      if (isData(flags))
+        printData(
+          flags,
+          results.map(({ isRight, ...result }) => ({ ...result, ok: isRight })),
+        );
       else
         for (const { id, sentence, problems } of results)
           for (const line of [sentence, ...problems]) printLine(`${id}: ${line}`);
@@ -63,7 +67,7 @@ export function providersCommand(): Command {
     onMarketplaceDatabase(providers.command('health'), async (deps, flags: OutputFlag & { ask?: true }) => {
       const rows = await readProviders(deps, flags.ask && (await askProviders(deps)));
       if (flags.ask && rows.some(({ state }) => state === 'failing')) process.exitCode = 1;
-      if (isData(flags)) return printData(rows);
+      if (isData(flags)) return printData(flags, rows);
       printRows(rows.map(toHealthRow), flags, {
         none: 'No provider is configured, and none is in the database.',
       });

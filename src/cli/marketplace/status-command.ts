@@ -26,7 +26,7 @@ export function statusCommand(): Command {
       const counts = { teams: await store.read.teams.count(), spending: spending.length };
       const mails = await readMails(store.read, clock.now());
       if (!isData(flags)) return printStatus(providers, teams, counts, toMailSentence(mails, clock.now()));
-      printData({
+      printData(flags, {
         providers: providers.map(toProviderFacts),
         teams: teams.map(toTeamFacts),
         team_count: counts.teams,
