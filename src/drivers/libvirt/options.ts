@@ -98,8 +98,7 @@ const hostSchema = z
       })
       .prefault({}),
     /**
-     * A folder on the host for Berth's persistent state: the file `cordon`, with which nothing new is placed here, and
-     * GPUs that wait for a reset or are out of use.
+     * A folder on the host for Berth's persistent state: fences, and GPUs that wait for a reset or are out of use.
      */
     state_dir: z
       .string()
@@ -121,7 +120,7 @@ export const libvirtConfigSchema = z.strictObject({
     .refine((hosts) => new Set(hosts.map((host) => host.name)).size === hosts.length, 'a name is used twice'),
   /** Images by their names in the catalog's `os_options`. */
   images: z.record(z.string(), imageSchema).default({}),
-  /** `auto`: KVM if a test guest ran with it, otherwise emulation, which is slow. */
+  /** `auto`: KVM if libvirt offers it, otherwise emulation, which is slow. */
   accelerator: z.enum(['auto', 'kvm', 'tcg']).default('auto'),
   /** PCI vendor and device ids of each `gpu_type` of the catalog, such as `10de:2684`. */
   gpu_types: z

@@ -14,6 +14,8 @@ const nat: HostOptions['network'] = libvirtConfigSchema.parse({
 }).hosts[0]?.network ?? { mode: 'bridged', bridge: 'none', address_from: 'arp' };
 
 /** Virsh's output per command on a host without problems; a problem instead makes the command fail. */
+export const capabilities = (what: string): string => `<domainCapabilities>${what}</domainCapabilities>`;
+
 const healthy: Record<string, string | VirshProblem> = {
   version: 'Using library: libvirt 9.0.0\nRunning hypervisor: QEMU 7.2.22\n',
   'pool-info': `State:          running\nAutostart:      yes\nAvailable:      ${50 * 1024 ** 3}\n`,
@@ -23,23 +25,14 @@ const healthy: Record<string, string | VirshProblem> = {
   'net-info': 'Active:         yes\nAutostart:      yes\n',
   list: '',
   hostname: 'kvm-1',
+  domcapabilities: capabilities('<domain>kvm</domain>'),
 };
-
-export const capabilities = (what: string): string => `<domainCapabilities>${what}</domainCapabilities>`;
 
 const GIB = 1024 ** 3;
 export const aFilesystem = (mode: string, freeGb: number): string =>
   `filesystem\t${mode}\t/images\t${GIB}\t500\t${freeGb}`;
 
-export const facts = [
-  aFilesystem('rw', 50),
-  'virtualization\tvmx',
-  'kvm\tpresent',
-  'state\twritable',
-  'iommu\ton',
-  'vfio\tloaded',
-  'probe\t67\t',
-];
+export const facts = [aFilesystem('rw', 50), 'state\twritable', 'iommu\ton', 'vfio\tloaded'];
 export const NOW = 1_700_000_000_000;
 
 export interface Problem {

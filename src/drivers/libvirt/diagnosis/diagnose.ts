@@ -20,7 +20,7 @@ import {
   diagnoseNetwork,
   diagnosePool,
 } from './libvirt-checks.ts';
-import { type CheckedHost, diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
+import { type CheckedHost, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
 /** Checks every prerequisite of every host, and the catalog's requirements. Changes nothing. */
 export async function* diagnose(
@@ -91,9 +91,7 @@ export async function* diagnoseHost(checked: CheckedHost): AsyncIterable<Diagnos
   if (answers)
     for (const check of [diagnosePool, diagnoseImages, diagnoseCapabilities, diagnoseNetwork])
       yield* await unlessSilent(checked, check);
-  if (facts === undefined) return;
-  yield* await diagnoseAccelerator(checked, facts);
-  if (answers) yield* await unlessSilent(checked, (one) => diagnoseGpus(one, facts));
+  if (facts !== undefined && answers) yield* await unlessSilent(checked, (one) => diagnoseGpus(one, facts));
 }
 
 /** Runs the checks of a host, which may become unreachable meanwhile. */

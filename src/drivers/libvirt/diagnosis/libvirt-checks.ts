@@ -142,25 +142,22 @@ async function diagnoseImage(
   }
 }
 
-/**
- * Checks libvirt for what its machines need besides images: firmware if an offer uses UEFI, and KVM if it is
- * required.
- */
+/** Checks libvirt for what its machines need besides images: KVM, and firmware if an offer uses UEFI. */
 export async function diagnoseCapabilities({ host, config, catalog }: CheckedHost): Promise<Diagnosis[]> {
   const offers = [...catalog.offers.values()].map(({ machine }) => libvirtOfferSchema.parse(machine));
   const needsUefi = offers.some((offer) => offer.uefi && offer.host_group === host.options.group);
-  const needsKvm = config.accelerator === 'kvm';
-  if (!needsUefi && !needsKvm) return [];
   // `hostname` never fails, so the call succeeds even if libvirt refuses `domcapabilities`.
   const has = readCapabilities(await host.virsh([`${DOMCAPABILITIES}; hostname`]));
   const uefi = `UEFI on host ${host.name}`;
   const kvm = `KVM on host ${host.name}`;
-  return [
-    ...(needsUefi
-      ? [has.uefi ? ok(uefi, 'libvirt has UEFI firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY)]
-      : []),
-    ...(needsKvm ? [has.kvm ? ok(kvm, 'libvirt has KVM') : broken(kvm, NO_KVM, KVM_REMEDY)] : []),
-  ];
+  const found: Diagnosis[] = [];
+  if (needsUefi)
+    found.push(has.uefi ? ok(uefi, 'libvirt has UEFI firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY));
+  if (config.accelerator === 'tcg') return found;
+  if (has.kvm) found.push(ok(kvm, 'libvirt has KVM'));
+  else if (config.accelerator === 'kvm') found.push(broken(kvm, NO_KVM, KVM_REMEDY));
+  else found.push(warning(kvm, 'libvirt has no KVM: guests are emulated, and slow', KVM_REMEDY));
+  return found;
 }
 
 const NO_UEFI = 'libvirt has no UEFI firmware: offers with uefi: true get no machine on this host';

@@ -5,7 +5,6 @@ import type { Host } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { type Gpu, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
-import { chooseAccelerator } from '../hosts/accelerator.ts';
 import { listDomains } from '../hosts/domains.ts';
 import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '../hosts/host-facts.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
@@ -42,7 +41,6 @@ export async function diagnoseShell(
         diagnoseTools(subject, facts),
         diagnoseState(checked, facts),
         diagnoseClock(host.name, offsetMs, roundTripMs),
-        ...diagnoseCordon(checked, facts),
         ...(await diagnoseFiles(checked)),
       ],
     };
@@ -88,12 +86,6 @@ function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Dia
   const remedy = 'Synchronize both clocks with NTP; Debian: apt install chrony.';
   if (surelyMs >= CLOCK_BROKEN_MS) return broken(subject, finding, remedy);
   return surelyMs >= CLOCK_WARNING_MS ? warning(subject, finding, remedy) : ok(subject, finding);
-}
-
-function diagnoseCordon({ host }: CheckedHost, { cordon }: HostFacts): Diagnosis[] {
-  if (cordon === undefined) return [];
-  const remedy = `rm ${host.options.state_dir}/cordon, to sell it again.`;
-  return [warning(`host ${host.name}`, `it is cordoned: ${cordon}`, remedy)];
 }
 
 const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];
@@ -156,16 +148,6 @@ async function diagnoseFiles(checked: CheckedHost): Promise<Diagnosis[]> {
           'Create it in the network configuration of the host, and add the network interface to it.',
         ),
       ];
-}
-
-export async function diagnoseAccelerator(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {
-  const { host, shell, config } = checked;
-  const subject = `accelerator of host ${host.name}`;
-  const verdict = await chooseAccelerator(shell, placeOf(checked), facts, config.accelerator);
-  if (!verdict.doubtful) return [ok(subject, `${verdict.accelerator}: ${verdict.finding}`)];
-  const remedy =
-    'Enable VT-x or AMD-V in the firmware, load kvm_intel or kvm_amd, and give the user access to /dev/kvm (group kvm). If emulation is intended, or KVM cannot be tested from here, set platform.accelerator.';
-  return [warning(subject, verdict.finding, remedy)];
 }
 
 export async function diagnoseGpus(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {

@@ -60,7 +60,7 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     name: host.name,
     datacenter: options.datacenter,
     group: options.group,
-    cordon: cordonOf(options, facts, disk),
+    cordon: cordonOf(options, disk),
     fault:
       hardware.fault ??
       readOnlyFault(options.pool, facts) ??
@@ -81,8 +81,7 @@ function freeAddresses({ network }: HostOptions, domains: readonly HostDomain[])
   return natUnits(network) - takenPorts(domains).size;
 }
 
-function cordonOf({ reserve }: HostOptions, { cordon }: HostFacts, { freeGb }: Disk): string | undefined {
-  if (cordon !== undefined) return cordon;
+function cordonOf({ reserve }: HostOptions, { freeGb }: Disk): string | undefined {
   if (freeGb < LEAST_FREE_GB) return `its pool is full: ${freeGb.toFixed(1)} GB are free`;
   if (freeGb >= reserve.disk_gb) return undefined;
   return `its pool has ${freeGb.toFixed(1)} GB free, less than reserve.disk_gb, ${reserve.disk_gb}`;
