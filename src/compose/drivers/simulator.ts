@@ -74,7 +74,8 @@ export async function serveSimulator({
     const running = await openSimulator(catalog, stateFile, systemClock);
     const { fetch } = createRemoteServer({ simulator: running, token });
     listener = appListener(fetch, parts);
-    const { length: machines } = (await running.inspect()).machines;
+    const listing = await running.list();
+    const machines = listing.answer === 'listed' ? listing.items.length : 0;
     log.info({ base_url: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
     return {
       address: origin,

@@ -74,7 +74,7 @@ it('finishes a create that it began before it was opened again', async () => {
   expect(await pair.driver.create(machineSpec(), null)).toMatchObject({ outcome: 'pending' });
   await pair.clock.advance(10 * 60_000);
   doneValue(await pair.connect().create(machineSpec(), null));
-  expect((await pair.truth()).machines).toHaveLength(1);
+  expect(await pair.driver.list()).toMatchObject({ items: [{ ref: 'berth-1' }] });
 });
 
 /** Opens the driver with an address at which no server listens. */
@@ -154,7 +154,7 @@ describe('a simulator that cannot be reached proves nothing', () => {
     const stranger = pair.connect('another-token-than-that');
     expect(await stranger.create(machineSpec(), null)).toMatchObject({ code: 'auth', sideEffect: 'none' });
     expect(await stranger.get('berth-1')).toMatchObject({ answer: 'unknown' });
-    expect((await pair.truth()).machines).toEqual([]);
+    expect(await pair.driver.list()).toMatchObject({ items: [] });
   });
 });
 
@@ -209,16 +209,6 @@ it('sends no step after its deadline, and refuses one of an earlier claim', asyn
   expect(await pair.driver.get('berth-1')).toMatchObject({ value: { power: 'running' } });
 });
 
-it('tells its state only to a caller with the token', async () => {
-  await using open = await startRemotePair(instantly, { token: undefined });
-  await using pair = await startRemotePair(instantly);
-  const ask = async ({ address }: { address: string }, headers = {}) =>
-    fetch(`${address}/control/truth`, { headers: { Connection: 'close', ...headers } });
-  expect([(await ask(open)).status, (await ask(pair)).status]).toEqual([404, 401]);
-  const told = await ask(pair, { Authorization: 'Bearer a-token-for-the-tests' });
-  expect(await told.json()).toEqual(await pair.truth());
-});
-
 it('ignores requests that a web page could send', async () => {
   await using pair = await startRemotePair(instantly, { token: undefined });
   const body = JSON.stringify({ deadline: pair.clock.now(), fence: 1, arguments: [machineSpec(), null] });
@@ -260,25 +250,4 @@ it('counts free units without hosts to avoid, and accepts an address with a slas
   const driver = connectSimulator({ address: `${pair.address}/`, token: undefined }, pair.clock);
   expect(await driver.inventory?.()).toMatchObject({ answer: 'counted', free: [{ units: 2 }] });
   await driver.close();
-});
-
-it('records the history of each unit', async () => {
-  await using pair = await startRemotePair({ ...instantly, destroyMs: [100, 100], stopMs: [200, 200] });
-  const { driver, clock } = pair;
-  const begun = clock.now();
-  for (const ref of ['a', 'b']) doneValue(await driver.create(machineSpec({ ref }), null));
-  expect(await driver.create(machineSpec({ ref: 'c' }), null)).toMatchObject({ code: 'capacity' });
-  await driver.destroy('a', null, anOrder);
-  await driver.stop('b', null);
-  await clock.advance(300);
-  doneValue(await driver.start('b', null));
-  const events = (await pair.truth()).units.map(({ at, event, ref }) => `${at - begun} ${event} ${ref}`);
-  expect(events).toEqual([
-    '0 taken a',
-    '0 taken b',
-    '0 refused c',
-    '100 freed a',
-    '200 freed b',
-    '300 taken b',
-  ]);
 });

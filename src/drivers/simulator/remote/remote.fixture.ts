@@ -7,7 +7,7 @@ import type { PlatformDriver } from '../../../orchestrator/model/platform-driver
 import type { FaultPlan } from '../../../platform-model/call-faults.ts';
 import { type FaultyDriver, withFaults } from '../../kit/faults.ts';
 import type { SimulatorOptions } from '../options.ts';
-import { createSimulator, type Simulator, type SimulatorTruth } from '../platform/simulator.ts';
+import { createSimulator } from '../platform/simulator.ts';
 import { connectSimulator } from './driver.ts';
 import { createRemoteServer } from './server.ts';
 
@@ -21,7 +21,6 @@ export interface RemotePair extends AsyncDisposable {
   driver: PlatformDriver;
   clock: VirtualClock;
   connect(token?: string): PlatformDriver;
-  truth(): Promise<SimulatorTruth>;
   /** The simulator behind its faults. */
   faulty: FaultyDriver;
 }
@@ -33,7 +32,7 @@ export async function startRemotePair(
 ): Promise<RemotePair> {
   const clock = new VirtualClock();
   const simulator = await createSimulator({ stateFile: ':memory:', capacity: CAPACITY, platform }, clock);
-  const faulty = withFaults(simulator, plan, clock) as FaultyDriver & Simulator;
+  const faulty = withFaults(simulator, plan, clock);
   const server = createServer(getRequestListener(createRemoteServer({ simulator: faulty, token }).fetch));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -50,7 +49,6 @@ export async function startRemotePair(
     clock,
     connect,
     faulty,
-    truth: () => simulator.inspect(),
     async [Symbol.asyncDispose]() {
       for (const driver of drivers) await driver.close();
       server.closeAllConnections();

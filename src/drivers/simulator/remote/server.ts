@@ -2,21 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { Call, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
-import type { Simulator } from '../platform/simulator.ts';
 import { type CallName, calls, requestSchema, UNAUTHORIZED } from './protocol.ts';
 
 const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 
 export interface RemoteServerOptions {
-  simulator: Simulator;
-  /** The token that every caller must send. If undefined, none is required, and `/control` does not exist. */
+  simulator: PlatformDriver;
+  /** The token that every caller must send. If undefined, none is required. */
   token: string | undefined;
 }
 
-/**
- * The simulator as an HTTP application: `POST /driver/<call>` is the driver's port. With a token it also has `GET
- * /control/truth`, the complete state.
- */
+/** The simulator as an HTTP application: `POST /driver/<call>` is the driver's port. */
 export function createRemoteServer({ simulator, token }: RemoteServerOptions): Hono {
   const app = new Hono();
   app.use(bodyLimit({ maxSize: MAX_REQUEST_BYTES }));
@@ -35,8 +31,6 @@ export function createRemoteServer({ simulator, token }: RemoteServerOptions): H
       const { signal } = context.req.raw;
       return context.json((await answer(simulator, name, given, { ...limits, signal })) ?? {});
     });
-  if (token !== undefined)
-    app.get('/control/truth', async (context) => context.json(await simulator.inspect()));
   app.onError((error, context) => context.json({ error: error.message }, 500));
   return app;
 }
