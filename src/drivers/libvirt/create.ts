@@ -13,7 +13,7 @@ import { observeDomains } from './hosts/domains.ts';
 import { chooseGpus, type HostView, obstacleOf, settleClaim, withCordons } from './hosts/room.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
-import { freeNat, NETWORK_FILTER, takenPorts, toNetworkConfig } from './network.ts';
+import { freeNat, takenPorts, toNetworkConfig } from './network.ts';
 import { type Image, imageOf, type LibvirtConfig, type LibvirtOffer } from './options.ts';
 import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
 import type { ChangingPlatform, MachineMethod, Platform } from './platform.ts';
@@ -131,14 +131,9 @@ async function defineMachine(
     uefi: offer.uefi,
     vcpus: spec.vcpus,
     memoryMb: Math.round(spec.memoryGb * 1024),
-    rootDisk: { path: `${folder}/${files.disk}`, serial: 'root' },
+    rootDiskPath: `${folder}/${files.disk}`,
     seedPath: `${folder}/${files.seed}`,
     network: source,
-    networkFilter: {
-      name: NETWORK_FILTER,
-      parameters: nat === undefined ? { CTRL_IP_LEARNING: 'dhcp' } : { IP: nat.address },
-    },
-    isolated: true,
     consolePath: `${folder}/${files.console}`,
     hotplugSlots: offer.max_volumes,
     pciFunctions,

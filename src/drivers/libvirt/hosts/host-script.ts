@@ -112,7 +112,7 @@ halted() {
 
 function_of() {
   at=$root/sys/bus/pci/devices/$1
-  for key in vendor device class numa_node reset_method current_link_width max_link_width; do
+  for key in vendor device class numa_node reset_method current_link_width; do
     first "$at/$key"
     say pci "$1" $key "$value"
   done

@@ -60,7 +60,6 @@ export function aGpu(address: string, overrides: Partial<Gpu> = {}, numaNode = 0
     nonfatalErrors: 0,
     numaNode,
     linkWidth: 16,
-    maxLinkWidth: 16,
   };
   return {
     address,
