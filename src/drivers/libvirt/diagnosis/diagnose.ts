@@ -13,13 +13,7 @@ import { readHostView } from '../hosts/host-view.ts';
 import { countUnits, type HostAnswer } from '../hosts/inventory.ts';
 import { type HostView, roomOf } from '../hosts/room.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
-import {
-  diagnoseCapabilities,
-  diagnoseConnection,
-  diagnoseImages,
-  diagnoseNetwork,
-  diagnosePool,
-} from './libvirt-checks.ts';
+import { diagnoseConnection, diagnoseView } from './libvirt-checks.ts';
 import { type CheckedHost, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
 /** Checks every prerequisite of every host, and the catalog's requirements. Changes nothing. */
@@ -85,31 +79,18 @@ function diagnosePromises(view: HostView, { hosts }: LibvirtConfig): Diagnosis[]
 export async function* diagnoseHost(checked: CheckedHost): AsyncIterable<Diagnosis> {
   const connection = await diagnoseConnection(checked);
   yield* connection;
-  const answers = connection.every(({ verdict }) => verdict !== 'broken');
   const { facts, diagnoses } = await diagnoseShell(checked);
   yield* diagnoses;
-  if (answers)
-    for (const check of [diagnosePool, diagnoseImages, diagnoseCapabilities, diagnoseNetwork])
-      yield* await unlessSilent(checked, check);
-  if (facts !== undefined && answers) yield* await unlessSilent(checked, (one) => diagnoseGpus(one, facts));
-}
-
-/** Runs the checks of a host, which may become unreachable meanwhile. */
-async function unlessSilent(
-  checked: CheckedHost,
-  check: (checked: CheckedHost) => Promise<Diagnosis[]>,
-): Promise<Diagnosis[]> {
+  if (facts === undefined || connection.some(({ verdict }) => verdict === 'broken')) return;
+  const { host, shell, config } = checked;
   try {
-    return await check(checked);
+    const view = await readHostView(host, shell, config.gpu_types);
+    yield* diagnoseView(checked, view);
+    yield* diagnoseGpus(checked, facts, view);
   } catch (error) {
     if (!(error instanceof VirshError)) throw error;
-    return [
-      broken(
-        `host ${checked.host.name}`,
-        error.message,
-        'Fix what libvirt reports, and run the check again.',
-      ),
-    ];
+    const remedy = 'Fix what libvirt reports, and run the check again.';
+    yield broken(`host ${host.name}`, error.message, remedy);
   }
 }
 

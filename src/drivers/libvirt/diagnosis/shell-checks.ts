@@ -3,11 +3,10 @@ import type { Clock } from '../../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import type { Host } from '../client.ts';
 import { VirshError } from '../errors.ts';
-import { type Gpu, listGpus } from '../gpus/gpus.ts';
-import { scanGpus } from '../gpus/pci-functions.ts';
-import { listDomains } from '../hosts/domains.ts';
+import type { Gpu } from '../gpus/gpus.ts';
 import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '../hosts/host-facts.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
+import type { HostView } from '../hosts/room.ts';
 import type { LibvirtConfig } from '../options.ts';
 
 export interface CheckedHost {
@@ -38,10 +37,9 @@ export async function diagnoseShell(
     return {
       facts,
       diagnoses: [
-        diagnoseTools(subject, facts),
-        diagnoseState(checked, facts),
+        ok(subject, 'it runs the commands of Berth'),
         diagnoseClock(host.name, offsetMs, roundTripMs),
-        ...(await diagnoseFiles(checked)),
+        ...(host.options.network.mode === 'nat' ? await diagnoseForwarding(checked) : []),
       ],
     };
   } catch (error) {
@@ -50,32 +48,6 @@ export async function diagnoseShell(
       'Check that `ssh HOST true` works without a prompt for the user that runs Berth, and that the host has a POSIX sh.';
     return { facts: undefined, diagnoses: [broken(subject, error.message, remedy)] };
   }
-}
-
-/**
- * Checks that the host has the programs for changing commands. These run on the host, which refuses those that come too
- * late.
- */
-function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
-  if (missing === undefined) return ok(subject, 'it runs the commands of Berth');
-  const remedy = 'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.';
-  return broken(
-    subject,
-    `${missing} is not installed: the host gets no machine, and none is changed`,
-    remedy,
-  );
-}
-
-function diagnoseState({ host }: CheckedHost, { canWriteState }: HostFacts): Diagnosis {
-  const { name, options } = host;
-  const subject = `state folder on host ${name}`;
-  return canWriteState
-    ? ok(subject, `${options.state_dir} can be written`)
-    : broken(
-        subject,
-        `${options.state_dir} cannot be written`,
-        `On the host: install -d -o USER ${options.state_dir}, for the user that Berth logs in as.`,
-      );
 }
 
 function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Diagnosis {
@@ -132,32 +104,9 @@ async function diagnoseForwarding(checked: CheckedHost): Promise<Diagnosis[]> {
   return found;
 }
 
-async function diagnoseFiles(checked: CheckedHost): Promise<Diagnosis[]> {
-  const { host, shell } = checked;
-  const { network } = host.options;
-  if (network.mode !== 'bridged') return diagnoseForwarding(checked);
-  const path = `/sys/class/net/${network.bridge}/bridge`;
-  const { lines } = await runHostScript(shell, placeOf(checked), ['exists', path]);
-  const subject = `bridge ${network.bridge} on host ${host.name}`;
-  return lines.length > 0
-    ? [ok(subject, 'it exists')]
-    : [
-        broken(
-          subject,
-          'it does not exist',
-          'Create it in the network configuration of the host, and add the network interface to it.',
-        ),
-      ];
-}
-
-export async function diagnoseGpus(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {
-  const { host, shell, config } = checked;
+export function diagnoseGpus(checked: CheckedHost, facts: HostFacts, { gpus }: HostView): Diagnosis[] {
+  const { host, config } = checked;
   if (Object.keys(config.gpu_types).length === 0) return [];
-  const domains = await listDomains(host);
-  const claimed = new Set(
-    domains.flatMap(({ pciFunctions, mark }) => [...pciFunctions, ...(mark?.gpus ?? [])]),
-  );
-  const gpus = listGpus(await scanGpus(shell, placeOf(checked)), config.gpu_types, claimed);
   if (gpus.length === 0) return [ok(`GPUs of host ${host.name}`, 'it has none of the types in gpu_types')];
   return [
     diagnoseIommu(host.name, facts),

@@ -9,6 +9,7 @@ export function aHost(overrides: Partial<HostView> = {}): HostView {
     group: 'default',
     cordon: undefined,
     fault: undefined,
+    problems: [],
     volumes: new Set(),
     capabilities: { uefi: true, kvm: true },
     sellable: { vcpus: 16, memoryMb: 65_536, diskGb: 500 },

@@ -20,6 +20,13 @@ export interface Claim extends Size {
   pciFunctions: readonly PciAddress[];
 }
 
+/** What is wrong with a host. `isFatal`: it cannot start new machines. */
+export interface HostProblem {
+  finding: string;
+  remedy: string;
+  isFatal: boolean;
+}
+
 /** A host's current state, with the claims of all its domains, from any Berth. */
 export interface HostView {
   name: string;
@@ -27,8 +34,9 @@ export interface HostView {
   group: string;
   /** Why no new machine is placed here. Undefined if the host is open. */
   cordon: string | undefined;
-  /** Why libvirt cannot start new machines. Undefined if it can. */
+  /** Why it cannot start new machines: the first fatal of its problems. Undefined if it can. */
   fault: string | undefined;
+  problems: readonly HostProblem[];
   /** The volumes in its pool that may serve as base images. */
   volumes: ReadonlySet<string>;
   capabilities: Capabilities;
