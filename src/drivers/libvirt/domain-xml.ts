@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { type PciAddress, toPciAddress } from './gpus/pci-functions.ts';
 import { type MachineMark, markOf, type ReleaseMark, releaseOf, toMarkElement } from './machine-mark.ts';
-import { NETWORK_FILTER } from './network.ts';
 import { childrenOf, descend, element, parseXml, serializeXml, textOf, type XmlElement } from './xml.ts';
+
+/** The libvirt filter on each card. It prevents machines from using other machines' addresses. */
+export const NETWORK_FILTER = 'clean-traffic';
 
 /** How QEMU runs a guest: with hardware virtualization, or by emulation. */
 export type Accelerator = 'kvm' | 'tcg';

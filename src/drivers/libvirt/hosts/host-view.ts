@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
 import type { Host } from '../client.ts';
-import { type HostDomain, isMachine } from '../domain-xml.ts';
+import { type HostDomain, isMachine, NETWORK_FILTER } from '../domain-xml.ts';
 import { onProblem, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
-import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
+import { hasNetworkFilter, natUnits, takenPorts } from '../network.ts';
 import type { HostOptions } from '../options.ts';
 import { descend, parseXml, textOf } from '../xml.ts';
 import { observeDomains } from './domains.ts';
