@@ -35,7 +35,6 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   // remote systems
   check: [],
   health: [],
-  import: [],
   test: [],
   verdict: [],
 };

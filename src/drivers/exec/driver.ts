@@ -29,7 +29,6 @@ export const exec: DriverDefinition<ExecConfig> = {
   offerSchema: execOfferSchema,
   variableKeys: ['environment'],
   placesOnHosts: true,
-  imageAdvice: 'The driver program receives the name of the image and finds the image itself.',
   check(options, { env }) {
     readSecret(env, options.token_env);
     environmentOf(options.environment, env);

@@ -220,7 +220,7 @@ async function prepare(
 }
 
 const noImage = (host: Member, { volume }: Image): string =>
-  `${host.name} has no ${volume}: run berth image import`;
+  `${host.name} has no ${volume}: copy it into its pool, and run virsh pool-refresh`;
 
 /** Rethrows an error of a disk creation. If a volume is missing, it is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {

@@ -12,17 +12,12 @@ const libvirtName = z
 const port = z.int().min(1).max(65_535);
 const ipv4 = z.ipv4('expected an IPv4 address, such as 203.0.113.10');
 
-/** A base image: a qcow2 file in each host's pool, put there by `berth image import`. */
+/** A base image: a qcow2 file in each host's pool. */
 export const imageSchema = z.strictObject({
   /** The volume's name in the pool. */
   volume: libvirtName,
   /** The login user of the machine's owner. */
   user: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'expected the name of a user, such as "debian"'),
-  /** The digest that `berth image import` requires. By default it accepts any. */
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, 'expected 64 hexadecimal digits')
-    .optional(),
 });
 export type Image = z.infer<typeof imageSchema>;
 

@@ -36,7 +36,6 @@ export const simulator: DriverDefinition<SimulatorConfig> = {
     return [{ manifest: manifestOf({ attachVolume: 'hot' }, 0) }];
   },
   configSchema: simulatorConfigSchema,
-  imageAdvice: 'The simulator needs none: its machines accept any image name.',
   check({ address }, setting) {
     readToken(setting.env);
     if (address === undefined) checkState(stateFileOf(setting));

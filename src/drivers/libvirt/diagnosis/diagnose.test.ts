@@ -106,7 +106,17 @@ describe('each problem has a finding and a remedy', () => {
       'the image is missing',
       { virsh: { 'vol-list': '' } },
       'broken: no volume debian.qcow2',
-      'berth image import',
+      'virsh pool-refresh',
+    ],
+    [
+      'the image has a backing file',
+      {
+        virsh: {
+          'vol-dumpxml': '<volume><backingStore><path>/images/tenant.qcow2</path></backingStore></volume>',
+        },
+      },
+      'broken: it has the backing file /images/tenant.qcow2',
+      'qemu-img convert',
     ],
     ['the image has no name here', { images: {} }, 'broken: has no image of that name', 'platform.images'],
     [

@@ -85,7 +85,7 @@ export async function* diagnoseHost(checked: CheckedHost): AsyncIterable<Diagnos
   const { host, shell, config } = checked;
   try {
     const view = await readHostView(host, shell, config.gpu_types);
-    yield* diagnoseView(checked, view);
+    yield* await diagnoseView(checked, view);
     yield* diagnoseGpus(checked, facts, view);
   } catch (error) {
     if (!(error instanceof VirshError)) throw error;

@@ -2,6 +2,7 @@ import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts
 import { VirshError, type VirshProblem } from '../errors.ts';
 import type { HostView } from '../hosts/room.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
+import { descend, parseXml, textOf } from '../xml.ts';
 import type { CheckedHost } from './shell-checks.ts';
 
 /**
@@ -55,7 +56,7 @@ function versionsOf(subject: string, text: string): Diagnosis[] {
 }
 
 /** What is wrong with the host, and whether it has what its machines need. */
-export function diagnoseView(checked: CheckedHost, view: HostView): Diagnosis[] {
+export async function diagnoseView(checked: CheckedHost, view: HostView): Promise<Diagnosis[]> {
   const subject = `host ${view.name}`;
   const problems = view.problems.map(({ finding, remedy, isFatal }) =>
     (isFatal ? broken : warning)(subject, finding, remedy),
@@ -63,34 +64,51 @@ export function diagnoseView(checked: CheckedHost, view: HostView): Diagnosis[] 
   return [
     ...(view.fault === undefined ? [ok(subject, 'its pool, its network and its filters are ready')] : []),
     ...problems,
-    ...diagnoseImages(checked, view),
+    ...(await diagnoseImages(checked, view)),
     ...diagnoseCapabilities(checked, view),
   ];
 }
 
 /** Checks the images of the offers that the host may get. */
-function diagnoseImages({ host, config, catalog }: CheckedHost, { volumes }: HostView): Diagnosis[] {
+function diagnoseImages({ host, config, catalog }: CheckedHost, { volumes }: HostView): Promise<Diagnosis[]> {
   const images = new Map<string, Image | undefined>();
   for (const { machine, osOptions } of catalog.offers.values()) {
     const offer = libvirtOfferSchema.parse(machine);
     if (offer.host_group !== host.options.group) continue;
     for (const name of osOptions) images.set(name, offer.images[name] ?? config.images[name]);
   }
-  return [...images].map(([name, image]) => {
-    const subject = `image ${name} on host ${host.name}`;
-    if (image === undefined)
-      return broken(
-        subject,
-        'the platform has no image of that name',
-        `Add it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
-      );
-    if (volumes.has(image.volume)) return ok(subject, `it is the volume ${image.volume}`);
+  return Promise.all([...images].map(([name, image]) => diagnoseImage(host, name, image, volumes)));
+}
+
+/** QEMU would open a backing file that an image names: another tenant's disk, or a file of the host. */
+async function diagnoseImage(
+  host: CheckedHost['host'],
+  name: string,
+  image: Image | undefined,
+  volumes: HostView['volumes'],
+): Promise<Diagnosis> {
+  const subject = `image ${name} on host ${host.name}`;
+  if (image === undefined)
     return broken(
       subject,
-      `the pool has no volume ${image.volume}`,
-      `Run berth image import ${name} FILE. If you copied the file there by hand, run virsh pool-refresh.`,
+      'the platform has no image of that name',
+      `Add it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
     );
-  });
+  const { volume } = image;
+  if (!volumes.has(volume))
+    return broken(
+      subject,
+      `the pool has no volume ${volume}`,
+      'Copy it into the folder of the pool, and run virsh pool-refresh.',
+    );
+  const xml = parseXml(await host.virsh(['vol-dumpxml', '--pool', host.options.pool, '--', volume]));
+  const backing = textOf(descend(xml, 'backingStore', 'path'));
+  if (backing === '') return ok(subject, `it is the volume ${volume}`);
+  return broken(
+    subject,
+    `it has the backing file ${backing}`,
+    'Replace it by one file that has both: qemu-img convert -O qcow2.',
+  );
 }
 
 /** Checks libvirt for what its machines need besides images: KVM, and firmware if an offer uses UEFI. */

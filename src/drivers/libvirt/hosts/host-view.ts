@@ -261,14 +261,13 @@ async function listVolumes(host: Host): Promise<Volume[]> {
 }
 
 /**
- * Disk promised by the pool besides the machines' root disks, which their claims include. The content of an imported
- * image is left out: the volume on top of it has the same size.
+ * Disk promised by the pool besides the machines' root disks, which their claims include.
  */
 function otherDiskGb(volumes: readonly Volume[], domains: readonly HostDomain[]): number {
   const rootDisks = new Set(
     domains.flatMap((domain) => (isMachine(domain) ? (domain.disks[0]?.path ?? []) : [])),
   );
   return volumes
-    .filter(({ path }) => !rootDisks.has(path) && !/\.[0-9a-f]{64}$/.test(path))
+    .filter(({ path }) => !rootDisks.has(path))
     .reduce((total, { capacityGb }) => total + capacityGb, 0);
 }

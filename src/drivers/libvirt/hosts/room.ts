@@ -88,7 +88,7 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (wanted.needsKvm === true && !host.capabilities.kvm)
     return 'its libvirt has no KVM, which platform.accelerator requires';
   const missing = wanted.volumes?.find((name) => !host.volumes.has(name));
-  if (missing !== undefined) return `its pool has no ${missing}: run berth image import`;
+  if (missing !== undefined) return `its pool has no ${missing}: copy it there, and run virsh pool-refresh`;
   const room = roomOf(host);
   if (room.vcpus < wanted.vcpus) return `it has ${room.vcpus} free vCPUs, but ${wanted.vcpus} are needed`;
   if (room.memoryMb < wanted.memoryMb)
