@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import { sentence } from '../../kit/obstacles.ts';
 import type { IncusClient } from '../client.ts';
-import { failed, sentence } from './checks.ts';
 
 const warningsSchema = z
   .array(
@@ -89,7 +89,8 @@ export async function* diagnoseWarnings(
     const { metadata } = await client.get('/1.0/warnings', { recursion: '1', 'all-projects': 'true' });
     open = (warningsSchema.parse(metadata) ?? []).filter(({ status }) => status === 'new');
   } catch (error) {
-    return yield failed('warnings of Incus', error, 'See `incus warning list`.');
+    const finding = sentence((error as Error).message);
+    return yield broken('warnings of Incus', finding, 'See `incus warning list`.');
   }
   const reported = open
     .filter(({ type }) => !REPORTED_ELSEWHERE.has(type))

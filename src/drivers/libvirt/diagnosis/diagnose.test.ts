@@ -24,7 +24,7 @@ describe('a healthy host', () => {
       'ok: libvirt on host kvm-1: libvirt 9.0.0',
       'ok: libvirt on host kvm-1: QEMU 7.2.22',
       'ok: shell on host kvm-1: it runs the commands of Berth',
-      'ok: clock of host kvm-1: it differs from the clock of Berth by 0.0 s',
+      'ok: clock of host kvm-1: It agrees with the clock of Berth.',
       'ok: hook on host kvm-1: it is installed',
       'ok: host kvm-1: its pool, its network and its filters are ready',
       'ok: image debian-12 on host kvm-1: it is the volume debian.qcow2',
@@ -152,18 +152,7 @@ describe('each problem has a finding and a remedy', () => {
       'broken: it has no bridge br7',
       'Create it',
     ],
-    [
-      'its clock is late',
-      { clockMs: NOW - 5_000 },
-      'warning: differs from the clock of Berth by -5.0 s',
-      'chrony',
-    ],
-    [
-      'its clock is off',
-      { clockMs: NOW + 90_000 },
-      'broken: differs from the clock of Berth by 90.0 s',
-      'chrony',
-    ],
+    ['its clock is off', { clockMs: NOW + 90_000 }, 'broken: differs from the clock of Berth by 90 s', 'NTP'],
     [
       'its state cannot be written',
       { says: facts.filter((one) => !one.startsWith('state')) },

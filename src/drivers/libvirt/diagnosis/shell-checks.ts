@@ -1,6 +1,7 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import { diagnoseClock } from '../../kit/obstacles.ts';
 import type { Host } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import type { Gpu } from '../gpus/gpus.ts';
@@ -17,10 +18,6 @@ export interface CheckedHost {
   clock: Clock;
 }
 
-/** A larger difference makes logs and certificates misleading; a much larger one affects leases. */
-const CLOCK_WARNING_MS = 2_000;
-const CLOCK_BROKEN_MS = 60_000;
-
 const placeOf = ({ host }: CheckedHost): ScriptPlace => ({ stateDir: host.options.state_dir });
 
 /** Checks the host's shell, its facts, and the difference between its clock and Berth's. */
@@ -32,13 +29,11 @@ export async function diagnoseShell(
   try {
     const before = clock.now();
     const facts = await readHostFacts(shell, placeOf(checked));
-    const offsetMs = facts.clockMs - (before + clock.now()) / 2;
-    const roundTripMs = clock.now() - before;
     return {
       facts,
       diagnoses: [
         ok(subject, 'it runs the commands of Berth'),
-        diagnoseClock(host.name, offsetMs, roundTripMs),
+        diagnoseClock(`host ${host.name}`, facts.clockMs, before, clock.now()),
         ...(host.options.network.mode === 'nat' ? await diagnoseForwarding(checked) : []),
       ],
     };
@@ -48,16 +43,6 @@ export async function diagnoseShell(
       'Check that `ssh HOST true` works without a prompt for the user that runs Berth, and that the host has a POSIX sh.';
     return { facts: undefined, diagnoses: [broken(subject, error.message, remedy)] };
   }
-}
-
-function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Diagnosis {
-  const subject = `clock of host ${name}`;
-  // The clock was read at some moment of the round trip, so half of it is subtracted.
-  const surelyMs = Math.max(0, Math.abs(offsetMs) - roundTripMs / 2);
-  const finding = `it differs from the clock of Berth by ${(offsetMs / 1000).toFixed(1)} s`;
-  const remedy = 'Synchronize both clocks with NTP; Debian: apt install chrony.';
-  if (surelyMs >= CLOCK_BROKEN_MS) return broken(subject, finding, remedy);
-  return surelyMs >= CLOCK_WARNING_MS ? warning(subject, finding, remedy) : ok(subject, finding);
 }
 
 const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];
