@@ -104,8 +104,8 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
  */
 export async function inTime<T>(
   clock: Clock,
-  hosts: readonly Member[],
-  { name }: Member,
+  hosts: readonly Pick<Host, 'name'>[],
+  { name }: Pick<Host, 'name'>,
   reading: Promise<T>,
 ): Promise<T> {
   if (hosts.length === 1) return reading;

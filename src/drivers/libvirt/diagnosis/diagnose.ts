@@ -10,9 +10,10 @@ import { isUnmarked, UNMARKED } from '../fleet.ts';
 import { listDomains, observeDomains } from '../hosts/domains.ts';
 import { type HostShell, openHostShell, openLogin } from '../hosts/host-shell.ts';
 import { readHostView } from '../hosts/host-view.ts';
-import { countUnits, type HostAnswer } from '../hosts/inventory.ts';
+import { countUnits, viewsIn } from '../hosts/inventory.ts';
 import { type HostView, roomOf } from '../hosts/room.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
+import { readHosts } from '../placement.ts';
 import { diagnoseConnection, diagnoseView } from './libvirt-checks.ts';
 import { type CheckedHost, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
@@ -28,8 +29,9 @@ export async function* diagnose(
   }));
   try {
     yield* sideBySide(opened.map((each) => diagnoseHost({ ...each, config, catalog, clock })));
-    yield* await diagnoseMachines(opened.map(({ host, shell }) => ({ ...host, shell })));
-    yield* await diagnoseRoom(opened, config, catalog);
+    const members = opened.map(({ host, shell }) => ({ ...host, shell }));
+    yield* await diagnoseMachines(members);
+    yield* await diagnoseRoom(members, config, { catalog, clock });
   } finally {
     await Promise.all(hosts.map(({ login }) => login.close()));
   }
@@ -38,22 +40,13 @@ export async function* diagnose(
 
 /** Reports how much room there is for each offer. Hosts that do not answer have their own findings. */
 async function diagnoseRoom(
-  opened: readonly Pick<CheckedHost, 'host' | 'shell'>[],
+  hosts: readonly (Host & { shell: HostShell })[],
   config: LibvirtConfig,
-  catalog: Catalog,
+  { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
 ): Promise<Diagnosis[]> {
-  const answers = await Promise.all(
-    opened.map(async ({ host, shell }): Promise<HostAnswer> => {
-      try {
-        return { host: host.name, view: await readHostView(host, shell, config.gpu_types) };
-      } catch (error) {
-        if (error instanceof VirshError) return { host: host.name, unknown: error.message };
-        throw error;
-      }
-    }),
-  );
+  const answers = await readHosts(hosts, { clock, config });
   return [
-    ...answers.flatMap((answer) => ('view' in answer ? diagnosePromises(answer.view, config) : [])),
+    ...viewsIn(answers).flatMap((view) => diagnosePromises(view, config)),
     ...diagnoseFreeUnits(
       countUnits(catalog, answers, [], config),
       'Fix what the line says of each host; the reserve and the overcommit of a host are in platform.hosts.',

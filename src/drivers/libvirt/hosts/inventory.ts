@@ -23,6 +23,11 @@ import {
 /** A host's view, or why it is unknown. */
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
 
+export const viewsIn = (answers: readonly HostAnswer[]): HostView[] =>
+  answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
+export const problemsIn = (answers: readonly HostAnswer[]): string[] =>
+  answers.flatMap((answer) => ('unknown' in answer ? [answer.unknown] : []));
+
 /** The needs of a machine of the offer in a datacenter, with a root disk of `diskGb`. */
 function toWanted(
   offer: Pick<Offer, 'machine' | 'vcpus' | 'memoryGb' | 'gpuCount' | 'gpuType' | 'osOptions'>,
@@ -55,12 +60,9 @@ export function countUnits(
   avoidHosts?: readonly string[],
   config: Pick<LibvirtConfig, 'images' | 'accelerator'> = { images: {}, accelerator: 'auto' },
 ): Inventory {
-  const known = answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
-  const views = withCordons(known, avoidHosts);
-  if (views.length === 0) {
-    const reasons = answers.flatMap((answer) => ('unknown' in answer ? [answer.unknown] : []));
-    return { answer: 'unknown', reason: `no host answers: ${reasons.join('; ')}` };
-  }
+  const views = withCordons(viewsIn(answers), avoidHosts);
+  if (views.length === 0)
+    return { answer: 'unknown', reason: `no host answers: ${problemsIn(answers).join('; ')}` };
   const free = [...offers.values()].flatMap((offer): FreeUnits[] => {
     const datacenters = new Set(
       offer.placements.map(({ region }) => regions.get(region)?.datacenter ?? region),
