@@ -372,7 +372,7 @@ it.each([
   ['its pool berth is not active', { isPoolActive: false }],
   ['its pool is full: 0.0 GB are free', { filesystem: { mode: 'rw', freeGb: 0 } }],
   ['the file system of its pool berth, /images, is read-only', { filesystem: { mode: 'ro', freeGb: 400 } }],
-  ['it has 29 GB of free disk, but 50 are needed', { filesystem: { mode: 'rw', freeGb: 39 } }],
+  ['it has 29 free GB of disk, but 50 are needed', { filesystem: { mode: 'rw', freeGb: 39 } }],
   ['it has no network filter clean-traffic', { hasFilters: false }],
   ['it has no flock', { facts: ['clock\t1', 'state\twritable', 'missing\tflock'] }],
   ['its state folder /var/lib/berth cannot be written', { facts: ['clock\t1'] }],
