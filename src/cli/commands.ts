@@ -68,10 +68,6 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       'ask a server of this machine whether it is alive: for the health check of a container',
       async () => (await import('./health-command.ts')).healthCommand(),
     ],
-    image: [
-      'check a base image and put it on the hosts of a platform',
-      async () => (await import('./image-command.ts')).imageCommand(),
-    ],
     driver: [
       'test your own driver, in any language, before you sell from it',
       async () => (await import('./driver-command.ts')).driverCommand(),

@@ -122,8 +122,3 @@ it('each driver has a unique name, which its schema requires', () => {
   for (const { name, configSchema } of drivers)
     expect(configSchema.safeParse({ driver: `not-${name}` }).success).toBe(false);
 });
-
-it('each driver imports images, or has advice on how to provide them', () => {
-  for (const { importImage, imageAdvice } of drivers)
-    expect([importImage, imageAdvice].filter((one) => one !== undefined)).toHaveLength(1);
-});

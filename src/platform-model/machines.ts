@@ -277,7 +277,6 @@ export class Machines<M extends MachineRecord> {
   }
 
   #noCapacity(spec: MachineSpec): Step<never> {
-    this.#ports.observer?.refused?.(spec);
     return failed('capacity', `no unit of ${spec.offerId} is free in ${spec.datacenter}`);
   }
 

@@ -107,8 +107,6 @@ export interface Observer<M extends MachineRecord> {
   /** A call ordered the removal of the machine. */
   removalOrdered(machine: M): void;
   removed(machine: M, cause: Cause): void;
-  /** Refused because no unit was free. */
-  refused(spec: MachineSpec): void;
   volumeMade(volume: VolumeRecord): void;
   volumeRemoved(volume: VolumeRecord): void;
   attached(volume: VolumeRecord): void;

@@ -31,6 +31,22 @@ export function failed(
   };
 }
 
+/** Codes of requests that were refused before anything began. */
+const UNTOUCHED = new Set<FailureCode>([
+  'invalid',
+  'unsupported',
+  'image_missing',
+  'auth',
+  'gone',
+  'conflict',
+  'quota',
+]);
+
+/** A service refused a request, perhaps after it had begun. */
+export function refused(code: FailureCode, detail: string, retryAfterMs?: number): Failure {
+  return failed(code, detail, UNTOUCHED.has(code) ? 'none' : 'possible', retryAfterMs);
+}
+
 /**
  * The partial result of an earlier call cannot be completed. The core orders its removal and makes the resource under
  * another name.

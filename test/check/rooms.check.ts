@@ -34,7 +34,10 @@ const directions: readonly (readonly [room: string, mayImport: string, packages?
   ],
   ['src/drivers/kit/', `${MODEL}|${CATALOG}|src/platform-model/`],
   ['src/drivers/registry.ts', 'src/drivers/(kit/|[^/]+/driver.ts)'],
-  ['src/drivers/([^/]+)/', `${MODEL}|${CATALOG}|src/(orchestrator/cloud-init|drivers/kit|platform-model)/`],
+  [
+    'src/drivers/([^/]+)/',
+    `${MODEL}|${CATALOG}|src/((orchestrator/cloud-init|drivers/kit|platform-model)/|client/transport.ts)`,
+  ],
   ['src/store/', `${MODEL}|src/marketplace/model/`],
   ['src/ssh/', 'src/(ports|contract)/'],
   [

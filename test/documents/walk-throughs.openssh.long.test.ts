@@ -13,8 +13,11 @@ const ELSEWHERE: readonly [RegExp, provedBy: string][] = [
     /^npm (ci|pack|test)\b|^npm install |^install -D .*systemd|^systemctl enable|^ln -s \/opt/,
     'test/package, test/image',
   ],
-  [/^(apt-get|virsh|install -D .*libvirt|systemctl restart libvirtd)\b/, 'test/lab/libvirt'],
-  [/examples\/libvirt\/berth.yaml|image import/, 'test/lab/libvirt'],
+  [
+    /^(apt-get|virsh|install -D .*libvirt|systemctl restart libvirtd)\b|debian-12-genericcloud/,
+    'test/lab/libvirt',
+  ],
+  [/examples\/libvirt\/berth.yaml/, 'test/lab/libvirt'],
   [/^(incus|fallocate) |-subj \/CN=berth/, 'test/lab/incus'],
   [/^openstack /, 'test/lab/openstack'],
   [/^docker run .* conformance monitor/, 'test/image'],

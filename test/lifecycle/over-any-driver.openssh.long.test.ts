@@ -2,6 +2,8 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { it } from 'vitest';
+import { connectSimulator } from '../../src/drivers/simulator/remote/driver.ts';
+import { systemClock } from '../../src/runtime/system.ts';
 import { generateKeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 import { quickReconcile, writeTimes } from '../support/processes/quick-times.ts';
@@ -55,7 +57,6 @@ it.each([{ name: 'JavaScript', program: [process.execPath, at('node/driver.mjs')
 
 it('a machine of the simulator lives through kill -9 of Berth at each moment [simulator-lifecycle]', async () => {
   const env = { BERTH_SIMULATOR_TOKEN: 'a-token-for-these-tests' };
-  const headers = { Authorization: `Bearer ${env.BERTH_SIMULATOR_TOKEN}` };
   using folder = temporaryFolder();
   const state = join(folder.path, 'platform.db');
   const flags = ['--json', '--port', '0', '--config', writeFastConfig(folder.path), '--state', state];
@@ -69,9 +70,10 @@ it('a machine of the simulator lives through kill -9 of Berth at each moment [si
     server,
     request: instanceRequest({ ssh_keys: [key.publicKey] }),
     machines: async () => {
-      const reply = await fetch(`${address}/control/truth`, { headers });
-      const { machines } = (await reply.json()) as { machines: { ref: string }[] };
-      return machines.map(({ ref }) => ref);
+      const platform = connectSimulator({ address, token: env.BERTH_SIMULATOR_TOKEN }, systemClock);
+      const listing = await platform.list();
+      await platform.close();
+      return listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [];
     },
     letsIn: async (machine) => (await ssh(machine, key, 'echo in')).stdout === 'in\n',
     calls: { create: 1, restart: 1 },

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectSimulator } from '../../src/drivers/simulator/remote/driver.ts';
+import { systemClock } from '../../src/runtime/system.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
 import {
@@ -72,19 +74,9 @@ async function destroy(client: Client, ...paths: string[]): Promise<void> {
   for (const path of paths) await client.waitFor(path, 'GONE');
 }
 
-async function control(method: 'GET' | 'PUT', what: string, body?: object): Promise<unknown> {
-  const response = await fetch(`${address}/control/${what}`, {
-    method,
-    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  expect(response.status).toBe(200);
-  return response.json();
-}
-
 /** The second server is in its call of a create when `end` has it killed or paused; the call goes through after that. */
 async function endInCreate(end: () => Promise<void> | void) {
-  await control('PUT', 'faults', { seed: 'any', rates: { hang: 1 } });
+  simulator.child.kill('SIGSTOP');
   // The other server could claim it first.
   servers[0].child.kill('SIGSTOP');
   const path = await create(clients[1]);
@@ -97,13 +89,16 @@ async function endInCreate(end: () => Promise<void> | void) {
   servers[0].child.kill('SIGCONT');
   await end();
   const endedAt = performance.now();
-  await control('PUT', 'faults', { seed: 'any', rates: {} });
+  simulator.child.kill('SIGCONT');
   return { path, id, endedAt };
 }
 
 async function machinesOf(id: string): Promise<number> {
-  const { machines } = (await control('GET', 'truth')) as { machines: { ref: string }[] };
-  return machines.filter(({ ref }) => ref === `berth-${id}`).length;
+  const platform = connectSimulator({ address, token: TOKEN }, systemClock);
+  const listing = await platform.list();
+  await platform.close();
+  if (listing.answer === 'unknown') throw new Error(listing.reason);
+  return listing.items.filter(({ ref }) => ref === `berth-${id}`).length;
 }
 
 it('start on an empty database at once, and one of them shows a key', () => {

@@ -30,7 +30,6 @@ const capabilities: readonly [string, (column: Column) => string | boolean][] = 
   ['notice a second server with a copy of the database', ({ manifest }) => manifest.marksWriter ?? false],
   ['choose among hosts, which can be cordoned', ({ definition }) => definition.placesOnHosts ?? false],
   ['be checked by `berth doctor`', ({ definition }) => definition.diagnose !== undefined],
-  ['take images from `berth image import`', ({ definition }) => definition.importImage !== undefined],
 ];
 
 /** docs/drivers.md: what each driver can do, its traps, and on what it is proved. */

@@ -237,10 +237,10 @@ export const proofs: Readonly<Record<string, Proof>> = {
     labFiles('incus', 'interrupted'),
   ),
   'lab-rest': lab(
-    'several hosts, imports, people behind its back',
+    'several hosts, people behind its back',
     ['src/drivers/libvirt'],
     20,
-    labFiles('libvirt', 'fleet', 'import', 'behind'),
+    labFiles('libvirt', 'fleet', 'behind'),
   ),
   'lab-openstack': lab(
     'the how-to and a server on the real services',

@@ -57,7 +57,6 @@ export async function serveSimulator({
   const catalog = catalogOf(loadCatalog(config.catalog, sellingPlatforms(config)), name);
   checkState(stateFile);
   const log = createLog(config.log_level);
-  const clock = systemClock;
 
   const nextId = requestIds(systemRandom);
   const parts = { errors, log, nextId, trustedProxies: 0 };
@@ -72,10 +71,11 @@ export async function serveSimulator({
   );
   try {
     const isNew = !existsSync(stateFile);
-    const running = await openSimulator(catalog, stateFile, clock);
-    const { fetch } = createRemoteServer({ simulator: running, token, clock });
+    const running = await openSimulator(catalog, stateFile, systemClock);
+    const { fetch } = createRemoteServer({ simulator: running, token });
     listener = appListener(fetch, parts);
-    const { length: machines } = (await running.inspect()).machines;
+    const listing = await running.list();
+    const machines = listing.answer === 'listed' ? listing.items.length : 0;
     log.info({ base_url: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
     return {
       address: origin,

@@ -28,7 +28,7 @@ interface Parts {
 /** A platform whose machines have real SSH servers on loopback: the guests of the simulator. */
 export function createGuests(parts: Parts) {
   const { sandboxClock, clock, rules: plain, seed, timing, changed, stored } = parts;
-  const state = new SimulatorState(':memory:', clock, parts.disks);
+  const state = new SimulatorState(':memory:', parts.disks);
   const draws = new Draws(seed);
   const rules: PlatformRules<SimulatedMachine> = {
     ...(plain as PlatformRules<MachineRecord>),

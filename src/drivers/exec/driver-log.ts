@@ -25,23 +25,15 @@ export class DriverLog {
   }
 
   write(line: string): void {
-    if (this.isOpen()) {
-      this.#tokens--;
-      this.#put(line, this.#leftOut);
-    } else this.leaveOut(1);
-  }
-
-  /** Whether the next line is logged. */
-  isOpen(): boolean {
     const now = this.#clock.now();
     this.#tokens = Math.min(BURST, this.#tokens + (Math.max(0, now - this.#at) * PER_SECOND) / 1000);
     this.#at = now;
-    return this.#tokens >= 1;
-  }
-
-  /** Counts lines that were not read. */
-  leaveOut(lines: number): void {
-    this.#leftOut += lines;
+    if (this.#tokens < 1) {
+      this.#leftOut++;
+      return;
+    }
+    this.#tokens--;
+    this.#put(line, this.#leftOut);
   }
 
   /** Logs the last line of all if it was left out. */

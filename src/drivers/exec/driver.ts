@@ -28,7 +28,6 @@ export const exec: DriverDefinition<ExecConfig> = {
   configSchema: execConfigSchema,
   offerSchema: execOfferSchema,
   placesOnHosts: true,
-  imageAdvice: 'The driver program receives the name of the image and finds the image itself.',
   check(options, { env }) {
     readSecret(env, options.token_env);
     environmentOf(options.environment, env);

@@ -130,15 +130,10 @@ export class Run {
       onLine: (line) => this.#read(line),
       onTooLong: (start) =>
         this.#complain(`wrote a line of more than ${MAX_ANSWER_BYTES >> 20} MiB: ${quoted(start)}`),
-      // All requests of this run were rejected already.
-      isRead: () => this.#reason === undefined,
-      onSkipped: () => undefined,
     });
     const words = new LineReader(MAX_LOG_LINE_BYTES, {
       onLine: (line) => this.#logLine(line),
       onTooLong: (start) => this.#logLine(start),
-      isRead: () => this.#output.isOpen(),
-      onSkipped: (lines) => this.#output.leaveOut(lines),
     });
     stdout?.on('data', (chunk: Buffer) => answers.push(chunk));
     stdout?.on('end', () => {

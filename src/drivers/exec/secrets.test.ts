@@ -2,15 +2,12 @@ import { expect, it } from 'vitest';
 import { Secrets } from './secrets.ts';
 
 const SECRET = 'p/ss?wörd+of~the provider>>';
-const LONG = `{"key": "${'k3y+/'.repeat(40)}"}`;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 it.each([
   ['as it is', SECRET],
   ['in a URL', encodeURIComponent(SECRET)],
   ['in JSON', SECRET.replace('/', '\\/')],
-  ['in hex', Buffer.from(SECRET).toString('hex')],
-  ['in large hex', Buffer.from(SECRET).toString('hex').toUpperCase()],
   ['in base64', base64(SECRET)],
   ['in base64url', Buffer.from(SECRET).toString('base64url')],
   ['in base64 in JSON', base64(SECRET).replaceAll('/', '\\/')],
@@ -24,15 +21,8 @@ it.each([
   expect(cleaned).not.toContain(form);
 });
 
-it('removes each line of a long value in base64', () => {
-  const cleaned = new Secrets([LONG]);
-  const lines = base64(LONG).match(/.{1,76}/g) ?? [];
-  expect(lines.length).toBeGreaterThan(3);
-  expect(lines.map((line) => cleaned.clean(line))).toEqual(lines.map(() => '[redacted]'));
-});
-
 it('keeps a short value, which may be an ordinary word', () => {
-  expect(new Secrets(['debug']).clean('debug 6465627567 ZGVidWc=')).toBe('debug 6465627567 ZGVidWc=');
+  expect(new Secrets(['debug']).clean('debug ZGVidWc=')).toBe('debug ZGVidWc=');
 });
 
 it('removes it from the texts of an answer, at any depth, and from nothing else', () => {

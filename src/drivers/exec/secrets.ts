@@ -3,12 +3,10 @@ const LEAST_SECRET = 8;
 const REDACTED = '[redacted]';
 /** Fields with a driver's own text, at any depth of an answer. They go to logs and to operators. */
 const WORDS = new Set(['detail', 'reason', 'finding', 'remedy', 'text']);
-/** Line lengths at which programs wrap base64: MIME's and PEM's. */
-const BASE64_LINES = [76, 64];
 
 /**
- * Values passed to a driver that must not reach logs or operators. Finds them whole, line by line, and in URL, JSON,
- * base64 or hex encoding.
+ * Values passed to a driver that must not reach logs or operators. Finds them whole, line by line, and in URL, JSON or
+ * base64 encoding.
  */
 export class Secrets {
   readonly #forms: readonly string[];
@@ -41,24 +39,12 @@ export class Secrets {
 }
 
 function formsOf(secret: string): string[] {
-  const bytes = Buffer.from(secret);
-  const hex = bytes.toString('hex');
-  const json = JSON.stringify(secret).slice(1, -1);
-  const texts = [secret, json, ...base64Of(bytes)];
+  const texts = [secret, JSON.stringify(secret).slice(1, -1), ...base64Of(Buffer.from(secret))];
   // Some languages write `/` as `\/` in JSON.
-  return [
-    ...texts,
-    ...texts.map((text) => text.replaceAll('/', '\\/')),
-    ...texts.map(encodeURIComponent),
-    hex,
-    hex.toUpperCase(),
-  ];
+  return [...texts, ...texts.map((text) => text.replaceAll('/', '\\/')), ...texts.map(encodeURIComponent)];
 }
 
-/**
- * The base64 forms of the bytes. Inside a longer value, such as `user:password`, they may be shifted by one or two
- * bytes.
- */
+/** The base64 forms of the bytes. Inside a longer value, such as `user:password`, they may be shifted. */
 function base64Of(bytes: Buffer): string[] {
   const shifted = [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes])
@@ -67,10 +53,6 @@ function base64Of(bytes: Buffer): string[] {
     const isShared = ((before + bytes.length) * 8) % 6 !== 0;
     return text.slice(Math.ceil((before * 8) / 6), isShared ? -1 : undefined);
   });
-  const whole = bytes.toString('base64');
-  const lines = BASE64_LINES.flatMap(
-    (length) => whole.match(new RegExp(`.{${LEAST_SECRET},${length}}`, 'g')) ?? [],
-  );
-  const forms = [whole, ...shifted, ...lines];
+  const forms = [bytes.toString('base64'), ...shifted];
   return [...forms, ...forms.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'))];
 }

@@ -1,10 +1,8 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import type { Socket } from 'node:net';
+import { createWireTransport, NotConnected, type Transport } from '../../client/transport.ts';
 import { parseJson } from '../../contract/parse-json.ts';
-import { type CertificateSeen, reportPeer } from '../../ports/certificates.ts';
+import type { CertificateSeen } from '../../ports/certificates.ts';
 import { type Channel, type ChannelSetting, type Limits, MAX_ANSWER_BYTES } from './channel.ts';
-import { AnswerLost, type Loss, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
+import { AnswerLost, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
 import { answerSchema, type Method } from './protocol/messages.ts';
 import { Secrets } from './secrets.ts';
 
@@ -17,8 +15,9 @@ export interface WebhookOptions extends ChannelSetting {
 
 /** Retry interval for a driver that cannot be reached at the start. */
 const RETRY_MS = 1_000;
-/** One HTTPS request per hour opens a new connection, since a kept-alive one would hide a renewed certificate. */
-const NEW_CONNECTION_EVERY_MS = 3_600_000;
+/** Longer than a host on a network takes that answers. */
+const CONNECT_WITHIN_MS = 3_000;
+const MAX_CONNECTIONS = 256;
 
 /** A driver that answers over HTTP. Each request is a POST; redirects are not followed. */
 export class WebhookChannel implements Channel {
@@ -26,21 +25,23 @@ export class WebhookChannel implements Channel {
   readonly #options: WebhookOptions;
   readonly secrets: Secrets;
   readonly #url: URL;
-  readonly #agent: HttpAgent;
+  readonly #transport: Transport;
   readonly #closed = new AbortController();
   #greeting: Promise<void> | undefined;
   #isLost = false;
   #nextId = 1;
-  #connectedAt: number;
 
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.secrets = new Secrets(options.token === undefined ? [] : [options.token]);
     this.#url = new URL(options.url);
-    this.#connectedAt = options.clock.now();
-    this.#agent = this.#isTls
-      ? new HttpsAgent({ keepAlive: true, maxCachedSessions: 0 })
-      : new HttpAgent({ keepAlive: true });
+    this.#transport = createWireTransport({
+      allowPrivate: true,
+      connectTimeoutMs: CONNECT_WITHIN_MS,
+      connections: MAX_CONNECTIONS,
+      certificateSeen: options.seen,
+      clock: options.clock,
+    });
   }
 
   async open(): Promise<void> {
@@ -78,18 +79,7 @@ export class WebhookChannel implements Channel {
 
   async close(): Promise<void> {
     this.#closed.abort(new Error('the driver was closed'));
-    this.#agent.destroy();
-  }
-
-  get #isTls(): boolean {
-    return this.#url.protocol === 'https:';
-  }
-
-  #isConnectionOld(): boolean {
-    const now = this.#options.clock.now();
-    if (!this.#isTls || now - this.#connectedAt < NEW_CONNECTION_EVERY_MS) return false;
-    this.#connectedAt = now;
-    return true;
+    await this.#transport.close();
   }
 
   #lost(error: unknown): void {
@@ -141,85 +131,48 @@ export class WebhookChannel implements Channel {
     return resultOf(method, id, text, said);
   }
 
-  #exchange(
+  async #exchange(
     method: Method,
     body: string,
     withinMs: number,
     signal?: AbortSignal,
   ): Promise<{ status: number; type: string; text: string }> {
-    const { clock, token, seen = () => undefined } = this.#options;
-    const { promise, resolve, reject } = Promise.withResolvers<{
-      status: number;
-      type: string;
-      text: string;
-    }>();
-    let isSent = false;
-    const fail = (problem: string, loss: Loss = 'end'): void =>
-      reject(isSent ? new AnswerLost(`the driver ${problem}`, loss) : new NotSent(`the driver ${problem}`));
-    const send = this.#isTls ? httpsRequest : httpRequest;
-    const outgoing = send(
-      this.#url,
-      {
-        method: 'POST',
-        agent: this.#isConnectionOld() ? false : this.#agent,
-        signal: this.#closed.signal,
-        headers: {
-          'Content-Type': 'application/json',
-          'Content-Length': Buffer.byteLength(body),
-          Accept: 'application/json',
-          ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-        },
-      },
-      (incoming) =>
-        void readBody(incoming).then(
-          (text) =>
-            resolve({
-              status: incoming.statusCode ?? 0,
-              type: incoming.headers['content-type'] ?? '',
-              text,
-            }),
-          (error) => fail(`ended its answer to ${method} early (${messageOf(error)})`),
-        ),
-    );
-    outgoing.once('socket', (socket: Socket) => {
-      isSent = !socket.connecting;
-      if (isSent) return;
-      socket.once(this.#isTls ? 'secureConnect' : 'connect', () => {
-        isSent = true;
-        reportPeer(seen, null, socket);
-      });
-    });
-    outgoing.on('error', (error: NodeJS.ErrnoException) => {
-      reportPeer(seen, error, null);
-      fail(
-        isSent
-          ? `broke off before it answered ${method} (${error.code ?? messageOf(error)})`
-          : `cannot be reached at ${this.#url.origin} (${error.code ?? messageOf(error)})`,
-      );
-    });
+    const { clock, token } = this.#options;
+    const over = new AbortController();
     /** Closes the connection, which signals the cancellation to the driver. */
-    const giveUp = (when: string): void => {
-      fail(
-        isSent ? `did not answer ${method} ${when}` : `cannot be reached at ${this.#url.origin} ${when}`,
-        'silence',
-      );
-      outgoing.destroy();
-    };
+    const giveUp = (when: string): void =>
+      over.abort(new AnswerLost(`the driver did not answer ${method} ${when}`, 'silence'));
     const timer = clock.setTimer(withinMs, () => giveUp(`within ${Math.round(withinMs / 100) / 10} s`));
     const abort = (): void => giveUp('before it was cancelled');
     signal?.addEventListener('abort', abort);
-    outgoing.end(body);
-    return promise.finally(() => {
+    const headers = {
+      'Content-Type': 'application/json',
+      Accept: 'application/json',
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+    };
+    const ends = AbortSignal.any([over.signal, this.#closed.signal]);
+    try {
+      const request = { method: 'POST', url: this.#url.href, headers, body } as const;
+      const answer = await this.#transport.send(request, ends);
+      return { status: answer.status, type: answer.contentType, text: await readBody(answer.body) };
+    } catch (error) {
+      if (over.signal.aborted) throw over.signal.reason;
+      const { cause = error } = error as Error;
+      const reason = (cause as NodeJS.ErrnoException).code ?? messageOf(cause);
+      if (error instanceof NotConnected)
+        throw new NotSent(`the driver cannot be reached at ${this.#url.origin} (${reason})`);
+      throw new AnswerLost(`the driver broke off its answer to ${method} (${reason})`, 'end');
+    } finally {
       timer.cancel();
       signal?.removeEventListener('abort', abort);
-    });
+    }
   }
 }
 
-async function readBody(incoming: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
+async function readBody(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > MAX_ANSWER_BYTES) throw new Error(`it is longer than ${MAX_ANSWER_BYTES >> 20} MiB`);
     chunks.push(chunk);

@@ -52,9 +52,9 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
       response.writeHead(200, { ...json, 'Content-Length': '1000' });
       response.write('{"id":"2","resu', () => response.destroy());
     },
-    'ended its answer to destroy early',
+    'broke off its answer to destroy',
   ],
-  ['a connection that ends', (response) => response.destroy(), 'broke off before it answered destroy'],
+  ['a connection that ends', (response) => response.destroy(), 'broke off its answer to destroy'],
   [
     'a 500',
     (response) => response.writeHead(500, json).end('{"oops":1}'),

@@ -37,8 +37,6 @@ export const incus: DriverDefinition<IncusConfig> = {
   fileKeys: ['client_certificate', 'client_key', 'server_certificate'],
   offerSchema: incusOfferSchema,
   placesOnHosts: true,
-  imageAdvice:
-    'Use `incus image import METADATA ROOTFS --alias NAME --project PROJECT` or `incus image copy`, with the alias that platform.images gives to the image.',
   check(options) {
     toConnection(options);
   },

@@ -1,5 +1,5 @@
 import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
-import { failed } from '../../platform-model/steps.ts';
+import { failed, refused } from '../../platform-model/steps.ts';
 import { NotReached } from '../../ports/errors.ts';
 
 /** Incus refused a request, or its operation failed. */
@@ -88,23 +88,11 @@ function withoutNames(message: string): string {
     .replaceAll(/(?<!\S)\/(?!sys\/|dev\/)\S+/g, '/');
 }
 
-/** Codes of requests that were refused before anything began. */
-const UNTOUCHED = new Set<FailureCode>([
-  'invalid',
-  'unsupported',
-  'image_missing',
-  'auth',
-  'gone',
-  'conflict',
-  'quota',
-]);
-
 /** @throws {Error} if the outcome is unknown to the core */
 export function toFailure(error: unknown): Step<never> {
   if (error instanceof NotReached) return failed('transient', error.message);
   if (!(error instanceof IncusRefusal)) throw error;
-  const code = classify(error);
-  return failed(code, `Incus: ${error.message}`, UNTOUCHED.has(code) ? 'none' : 'possible');
+  return refused(classify(error), `Incus: ${error.message}`);
 }
 
 /**

@@ -1,10 +1,10 @@
 import { isRef } from '../../orchestrator/model/attempt.ts';
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import { failed } from '../../platform-model/steps.ts';
+import { type Failure, failed } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
 import { unlessConflict } from './errors.ts';
 import { type Identified, identify, isProvedCopy, isTemporary } from './identity.ts';
-import { areMoving, type Failure, isMove, operationsOn, pathOf } from './operations.ts';
+import { areMoving, isMove, operationsOn, pathOf } from './operations.ts';
 import type { Platform } from './platform.ts';
 import { hasPartOfMark, isMarked, isName, isOurs, isUnknown, mark, refOf, UUID } from './translate.ts';
 
@@ -185,12 +185,10 @@ export async function refsOf(platform: Platform, names: readonly string[]): Prom
 export async function findOwn(platform: Platform, ref: OwnerRef): Promise<{ instance: Instance } | Failure> {
   const found = await findMachine(platform, ref);
   if (found.is !== 'ours')
-    return (
-      found.is === 'unknown'
-        ? failed('transient', found.reason)
-        : failed('gone', `there is no instance ${ref}`)
-    ) as Failure;
-  if (found.isMoving) return failed('transient', `Incus is moving ${ref}`) as Failure;
+    return found.is === 'unknown'
+      ? failed('transient', found.reason)
+      : failed('gone', `there is no instance ${ref}`);
+  if (found.isMoving) return failed('transient', `Incus is moving ${ref}`);
   const { instance } = found;
   if (await isNoted(instance)) return { instance };
   await noteIdentity(platform, instance);

@@ -1,12 +1,10 @@
 import type { Step } from '../../orchestrator/model/platform-driver.ts';
-import { pending } from '../../platform-model/steps.ts';
+import { type Failure, pending } from '../../platform-model/steps.ts';
 import type { IncusApi, Operation } from './api.ts';
 import { IncusRefusal, toFailure, unlessConflict } from './errors.ts';
 import type { Platform } from './platform.ts';
 
 export const POLL_MS = 300;
-
-export type Failure = Extract<Step<never>, { outcome: 'failed' }>;
 
 /** A pending step. By default its phase is the first word of the cookie, such as `make`. */
 export function underWay(cookie: string, phase = cookie.split(':', 1)[0]): Step<never> {

@@ -9,6 +9,7 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../platform-model/steps.ts';
 import { listObstacles, withObstacles } from '../kit/obstacles.ts';
+import { CORDONED, datacentersOf, type Limit, shortageIn, unitsWithin } from '../kit/room.ts';
 import type { Card, Instance, Resources, Volume } from './api.ts';
 import { type Fleet, type Host, isJudgeable, NO_MEMBER, normalPci, offerOf } from './fleet.ts';
 import { isProvedCopy, refsByName } from './identity.ts';
@@ -38,15 +39,7 @@ export function roomOn(
   offer: IncusOffer,
   options: IncusConfig,
 ): number {
-  const rooms = limitsOn(host, fleet, wanted, offer, options).map(({ left, needed }) => left / needed);
-  return rooms.length === 0 ? 0 : Math.max(0, Math.floor(Math.min(...rooms) + 1e-9));
-}
-
-/** A resource that the machine needs: how much of it is left on the host. */
-interface Limit {
-  what: string;
-  left: number;
-  needed: number;
+  return host.resources === undefined ? 0 : unitsWithin(limitsOn(host, fleet, wanted, offer, options));
 }
 
 /** Empty if the host's resources are unknown. */
@@ -71,7 +64,7 @@ function limitsOn(
       needed: rootDiskGb,
     },
     { what: 'GPUs', left: gpuCount > 0 ? freeGpus(host, fleet, offer).length : 0, needed: gpuCount },
-  ].filter(({ needed }) => needed > 0);
+  ];
 }
 
 function describePool({ pools }: Host, name: string): string {
@@ -91,12 +84,8 @@ function obstaclesOn(
   options: IncusConfig,
 ): { host: string; reason: string }[] {
   return hosts.flatMap((host) => {
-    const short = limitsOn(host, fleet, wanted, offer, options).find(
-      ({ left, needed }) => left + 1e-9 < needed,
-    );
-    if (short === undefined) return [];
-    const left = Math.max(0, Math.floor(short.left * 10) / 10);
-    return { host: host.name, reason: `it has ${left} free ${short.what}, but ${short.needed} are needed` };
+    const reason = shortageIn(limitsOn(host, fleet, wanted, offer, options));
+    return reason === undefined ? [] : { host: host.name, reason };
   });
 }
 
@@ -175,9 +164,7 @@ export function toHosts(
     const cards = resources.gpu.filter((card) => sold.some((wanted) => isWanted(card, wanted)));
     return {
       host: name,
-      ...(avoidHosts.includes(name)
-        ? { state: 'closed', detail: 'an operator has cordoned it in Berth' }
-        : { state: 'open' }),
+      ...(avoidHosts.includes(name) ? { state: 'closed', detail: CORDONED } : { state: 'open' }),
       vcpus: cpus,
       memoryGb: inGb(memory),
       diskGb: inGb(disk),
@@ -365,10 +352,7 @@ export function countFree(
   return [...catalog.offers.values()].flatMap((offer) => {
     const machine = offerOf(offer);
     const wanted = { ...offer, rootDiskGb: offer.storageGb, gpuCount: offer.gpuCount ?? 0 };
-    const datacenters = new Set(
-      offer.placements.map(({ region }) => catalog.regions.get(region)?.datacenter ?? region),
-    );
-    return [...datacenters].map((datacenter) => {
+    return [...datacentersOf(catalog, offer)].map((datacenter) => {
       const hosts = open.filter((host) => isEligible(host, machine, options.datacenters[datacenter]));
       const count = {
         offerId: offer.id,

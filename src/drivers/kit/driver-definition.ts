@@ -12,18 +12,6 @@ export interface DriverOptions {
   driver: string;
 }
 
-/** A base image to import into a platform. */
-export interface ImageImport {
-  /** Its name in the catalog's `os_options`. */
-  name: string;
-  /** A file on this machine. */
-  file: string;
-  /** The only host to import it to. Undefined for all hosts. */
-  host: string | undefined;
-  /** Whether it may replace an existing image that no machine was made from. */
-  replace: boolean;
-}
-
 /** What a driver is given besides its options. */
 export interface DriverSetting {
   /** The name of the platform; `default` for a single platform without a name in berth.yaml. */
@@ -91,15 +79,6 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
   readonly placesOnHosts?: true;
   /** Checks each prerequisite for `berth doctor`. Makes no lasting change. */
   diagnose?(options: Options, setting: DriverSetting): AsyncIterable<Diagnosis>;
-  /**
-   * Imports a base image for `berth image import`, and yields each step; a step that failed is `broken`. A partial
-   * import is never used.
-   *
-   * @throws {Fatal} with a message for the operator
-   */
-  importImage?(options: Options, setting: DriverSetting, image: ImageImport): AsyncIterable<Diagnosis>;
-  /** How images get to the platform, in a sentence, for a driver without `importImage`. */
-  readonly imageAdvice?: string;
   /** @throws {Fatal} with a message for the operator */
   open(options: Options, setting: DriverSetting): Promise<PlatformDriver>;
 }

@@ -44,7 +44,33 @@ const CLOCK_TOLERANCE_MS = 5_000;
 /** Compares the clocks. `at`: the platform's, which it read between `begunAt` and `endedAt` of this machine. */
 export function diagnoseClock(platform: string, at: number, begunAt: number, endedAt: number): Diagnosis {
   const offMs = Math.max(begunAt - at - 1_000, at - endedAt, 0);
-  if (offMs <= CLOCK_TOLERANCE_MS) return ok('clock', `It agrees with the clock of ${platform}.`);
-  const finding = `It differs from the clock of ${platform} by ${Math.round(offMs / 1000)} s.`;
-  return broken('clock', finding, 'Run NTP on both.');
+  const subject = `clock of ${platform}`;
+  if (offMs <= CLOCK_TOLERANCE_MS) return ok(subject, 'It agrees with the clock of Berth.');
+  const finding = `It differs from the clock of Berth by ${Math.round(offMs / 1000)} s.`;
+  return broken(subject, finding, 'Run NTP on both.');
+}
+
+/** Each value once, without those that are not set. */
+export const unique = <T>(values: readonly (T | undefined)[]): T[] => [
+  ...new Set(values.filter((value) => value !== undefined)),
+];
+
+/** Runs a check. A sentence means ok; a failed request means broken, with that remedy. */
+export async function examine(
+  subject: string,
+  remedy: string,
+  check: () => Promise<string | Diagnosis>,
+): Promise<Diagnosis> {
+  try {
+    const found = await check();
+    return typeof found === 'string' ? ok(subject, found) : found;
+  } catch (error) {
+    return broken(subject, sentence((error as Error).message), remedy);
+  }
+}
+
+/** A message as a sentence. */
+export function sentence(message: string): string {
+  const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
+  return text.endsWith('.') ? text : `${text}.`;
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -47,14 +47,6 @@ it('runs OpenSSH without password prompts', async () => {
     'qemu+ssh://kvm-2/system?command=/usr/bin/ssh&no_tty=1\n',
   );
   expect(await asked('qemu:///system')).toBe('qemu:///system\n');
-});
-
-it('reads a file from its start in each call, and keeps it open', async () => {
-  const host = openHostOf('cat /dev/stdin');
-  const file = openSync(import.meta.filename, 'r');
-  const content = readFileSync(file, 'utf8');
-  for (const _ of [1, 2]) expect(await host.virsh(['vol-upload'], { file })).toBe(content);
-  closeSync(file);
 });
 
 it('kills a hanging virsh and its child processes', async () => {

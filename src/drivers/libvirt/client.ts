@@ -19,8 +19,6 @@ const MAX_CALLS = 8;
 export interface VirshCall {
   /** Read by an argument `/dev/stdin`. Secrets go here, never into an argument. */
   input?: string | Uint8Array;
-  /** An open file, instead of `input`. */
-  file?: number;
   timeoutMs?: number;
   /**
    * For a question that may wait for one domain: how long its answer is awaited, in milliseconds. The command goes on
@@ -71,7 +69,7 @@ export function openHost(
     const { limits, run } = call;
     limits?.begin();
     const isGuarded = limits !== undefined || run !== undefined;
-    const input = call.file ?? anonymousFile(call.input ?? '');
+    const input = anonymousFile(call.input ?? '');
     const files = { input, output: bytes ? anonymousFile('') : undefined };
     try {
       const own = [program, login.ownUri, options.state_dir] as const;
@@ -86,7 +84,7 @@ export function openHost(
       });
       return files.output === undefined ? printed : contentOf(files.output);
     } finally {
-      if (call.file === undefined) closeSync(input);
+      closeSync(input);
       if (files.output !== undefined) closeSync(files.output);
     }
   };

@@ -5,16 +5,16 @@ import { done, failed, pending, unfinished } from '../../platform-model/steps.ts
 import { generateHostKey } from '../kit/host-key.ts';
 import type { Change } from './change.ts';
 import { define, mend, remark } from './definition.ts';
-import { type HostDomain, macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
+import { type Accelerator, type HostDomain, macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
 import { hasProblem, onProblem, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine, rereadMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { observeDomains } from './hosts/domains.ts';
-import { chooseGpus, obstacleOf, settleClaim, withCordons } from './hosts/room.ts';
+import { chooseGpus, type HostView, obstacleOf, settleClaim, withCordons } from './hosts/room.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
-import { freeNat, NETWORK_FILTER, takenPorts, toNetworkConfig } from './network.ts';
-import { type Image, imageOf, type LibvirtOffer } from './options.ts';
+import { freeNat, takenPorts, toNetworkConfig } from './network.ts';
+import { type Image, imageOf, type LibvirtConfig, type LibvirtOffer } from './options.ts';
 import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
 import type { ChangingPlatform, MachineMethod, Platform } from './platform.ts';
 import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
@@ -84,8 +84,14 @@ async function claim(
   if (nat === 'none') return failed('capacity', `${host.name} has no free port and address`);
   const gpus = chooseGpus(view, wanted);
   const pciFunctions = functionsOf(view, gpus);
-  await defineMachine(platform, host, spec, { offer, image, nat, gpus, pciFunctions });
+  const accelerator = acceleratorOf(config, view);
+  await defineMachine(platform, host, spec, { offer, image, nat, gpus, pciFunctions, accelerator });
   return settle(platform, host, spec);
+}
+
+function acceleratorOf({ accelerator }: LibvirtConfig, { capabilities }: HostView): Accelerator {
+  if (accelerator !== 'auto') return accelerator;
+  return capabilities.kvm ? 'kvm' : 'tcg';
 }
 
 /** An address and ports that no domain of the host uses. Undefined if machines of this host need none. */
@@ -109,10 +115,11 @@ async function defineMachine(
     nat: NatMark | undefined;
     gpus: readonly string[];
     pciFunctions: readonly string[];
+    accelerator: Accelerator;
   },
 ): Promise<void> {
-  const { offer, image, nat, gpus, pciFunctions } = chosen;
-  const [folder, accelerator] = await Promise.all([poolFolder(host), host.accelerator()]);
+  const { offer, image, nat, gpus, pciFunctions, accelerator } = chosen;
+  const folder = await poolFolder(host);
   const files = filesOf(spec.ref);
   const { network } = host.options;
   const source: NetworkSource =
@@ -124,14 +131,9 @@ async function defineMachine(
     uefi: offer.uefi,
     vcpus: spec.vcpus,
     memoryMb: Math.round(spec.memoryGb * 1024),
-    rootDisk: { path: `${folder}/${files.disk}`, serial: 'root' },
+    rootDiskPath: `${folder}/${files.disk}`,
     seedPath: `${folder}/${files.seed}`,
     network: source,
-    networkFilter: {
-      name: NETWORK_FILTER,
-      parameters: nat === undefined ? { CTRL_IP_LEARNING: 'dhcp' } : { IP: nat.address },
-    },
-    isolated: true,
     consolePath: `${folder}/${files.console}`,
     hotplugSlots: offer.max_volumes,
     pciFunctions,
@@ -218,7 +220,7 @@ async function prepare(
 }
 
 const noImage = (host: Member, { volume }: Image): string =>
-  `${host.name} has no ${volume}: run berth image import`;
+  `${host.name} has no ${volume}: copy it into its pool, and run virsh pool-refresh`;
 
 /** Rethrows an error of a disk creation. If a volume is missing, it is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {

@@ -22,7 +22,9 @@ export function aDomain(overrides: Partial<DomainSpec> = {}): DomainSpec {
     accelerator: 'tcg',
     vcpus: 2,
     memoryMb: 4096,
-    rootDisk: { path: '/var/lib/libvirt/images/berth-inst-1.qcow2', serial: 'root' },
+    uefi: false,
+    kvmCpu: 'host-passthrough',
+    rootDiskPath: '/var/lib/libvirt/images/berth-inst-1.qcow2',
     seedPath: '/var/lib/libvirt/images/berth-inst-1.seed',
     network: { network: 'berth' },
     consolePath: '/var/log/libvirt/qemu/berth-inst-1.console',
@@ -40,7 +42,6 @@ export const aGpuDomain = (): DomainSpec =>
     kvmCpu: 'host-model',
     uefi: true,
     network: { bridge: 'br0' },
-    networkFilter: { name: 'clean-traffic', parameters: { IP: '192.0.2.7', CTRL_IP_LEARNING: 'none' } },
     pciFunctions: ['0000:65:00.0', '0000:65:00.1', '0001:ff:1f.7'],
     mark: aMark({
       claim: 'open',

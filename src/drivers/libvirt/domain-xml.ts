@@ -4,6 +4,9 @@ import { type PciAddress, toPciAddress } from './gpus/pci-functions.ts';
 import { type MachineMark, markOf, type ReleaseMark, releaseOf, toMarkElement } from './machine-mark.ts';
 import { childrenOf, descend, element, parseXml, serializeXml, textOf, type XmlElement } from './xml.ts';
 
+/** The libvirt filter on each card. It prevents machines from using other machines' addresses. */
+export const NETWORK_FILTER = 'clean-traffic';
+
 /** How QEMU runs a guest: with hardware virtualization, or by emulation. */
 export type Accelerator = 'kvm' | 'tcg';
 
@@ -16,22 +19,16 @@ export interface DomainSpec {
   name: string;
   accelerator: Accelerator;
   /** The CPU of a guest on KVM: the host's own, or libvirt's closest model of it. On TCG: all features of QEMU. */
-  kvmCpu?: 'host-passthrough' | 'host-model';
+  kvmCpu: 'host-passthrough' | 'host-model';
   vcpus: number;
   memoryMb: number;
-  /** A kernel for direct boot. Absent if the disk has a boot loader. */
-  kernel?: { kernel: string; initrd: string; commandLine: string };
   /** UEFI, which guests with large-memory GPUs need, instead of BIOS. */
-  uefi?: boolean;
-  /** A qcow2 overlay. The guest identifies it by its serial. */
-  rootDisk: { path: string; serial: string };
+  uefi: boolean;
+  /** A qcow2 overlay. */
+  rootDiskPath: string;
   /** The NoCloud disk. */
   seedPath: string;
   network: NetworkSource;
-  /** A libvirt network filter for the card, with its parameters. */
-  networkFilter?: { name: string; parameters: Readonly<Record<string, string>> };
-  /** Whether the bridge blocks traffic between this card and other isolated cards. */
-  isolated?: boolean;
   /** The file for the output of the guest's serial console. */
   consolePath: string;
   /** How many volumes can be attached while it runs. */
@@ -46,7 +43,7 @@ const OWN_DEVICES = 4;
 
 /** The domain as libvirt XML. @throws {XmlError} for text that XML cannot contain */
 export function toDomainXml(spec: DomainSpec): string {
-  const { name, accelerator, vcpus, memoryMb } = spec;
+  const { name, accelerator, kvmCpu, vcpus, memoryMb } = spec;
   return serializeXml(
     element('domain', { type: accelerator === 'kvm' ? 'kvm' : 'qemu' }, [
       element('name', {}, [name]),
@@ -56,7 +53,7 @@ export function toDomainXml(spec: DomainSpec): string {
       element('vcpu', { placement: 'static' }, [String(vcpus)]),
       osOf(spec),
       element('features', {}, [element('acpi'), element('apic')]),
-      cpuOf(spec),
+      element('cpu', { mode: accelerator === 'kvm' ? kvmCpu : 'maximum' }),
       element('clock', { offset: 'utc' }),
       element('on_poweroff', {}, ['destroy']),
       element('on_reboot', {}, ['restart']),
@@ -71,20 +68,11 @@ export function toDomainXml(spec: DomainSpec): string {
   );
 }
 
-function osOf({ kernel, uefi }: DomainSpec): XmlElement {
-  const type = element('type', { arch: 'x86_64', machine: 'q35' }, ['hvm']);
-  if (kernel === undefined)
-    return element('os', uefi === true ? { firmware: 'efi' } : {}, [type, element('boot', { dev: 'hd' })]);
-  return element('os', {}, [
-    type,
-    element('kernel', {}, [kernel.kernel]),
-    element('initrd', {}, [kernel.initrd]),
-    element('cmdline', {}, [kernel.commandLine]),
+function osOf({ uefi }: DomainSpec): XmlElement {
+  return element('os', uefi ? { firmware: 'efi' } : {}, [
+    element('type', { arch: 'x86_64', machine: 'q35' }, ['hvm']),
+    element('boot', { dev: 'hd' }),
   ]);
-}
-
-function cpuOf({ accelerator, kvmCpu = 'host-passthrough' }: DomainSpec): XmlElement {
-  return element('cpu', { mode: accelerator === 'kvm' ? kvmCpu : 'maximum' });
 }
 
 function devicesOf(spec: DomainSpec): XmlElement[] {
@@ -93,7 +81,7 @@ function devicesOf(spec: DomainSpec): XmlElement[] {
     element('controller', { type: 'pci', index: 0, model: 'pcie-root' }),
     ...Array.from({ length: ports }, () => element('controller', { type: 'pci', model: 'pcie-root-port' })),
     element('controller', { type: 'usb', model: 'none' }),
-    diskOf({ path: spec.rootDisk.path, format: 'qcow2', target: 'vda', serial: spec.rootDisk.serial }),
+    diskOf({ path: spec.rootDiskPath, format: 'qcow2', target: 'vda', serial: 'root' }),
     diskOf({ path: spec.seedPath, format: 'raw', target: 'vdb', serial: 'seed', readOnly: true }),
     cardOf(spec),
     element('serial', { type: 'file' }, [
@@ -128,23 +116,16 @@ function diskOf({ path, format, target, serial, readOnly = false }: DomainDisk):
 
 export const toDiskXml = (disk: DomainDisk): string => serializeXml(diskOf(disk));
 
-function cardOf({ name, network, networkFilter, isolated = false }: DomainSpec): XmlElement {
-  const isBridge = 'bridge' in network;
-  return element('interface', { type: isBridge ? 'bridge' : 'network' }, [
+/** The card. Its bridge blocks traffic to other cards, and the filter blocks addresses of other machines. */
+function cardOf({ name, network, mark }: DomainSpec): XmlElement {
+  const [parameter, value] = mark.nat === undefined ? ['CTRL_IP_LEARNING', 'dhcp'] : ['IP', mark.nat.address];
+  return element('interface', { type: 'bridge' in network ? 'bridge' : 'network' }, [
     element('mac', { address: macOf(name) }),
     element('source', { ...network }),
     element('model', { type: 'virtio' }),
-    ...(networkFilter === undefined ? [] : [filterOf(networkFilter)]),
-    ...(isolated ? [element('port', { isolated: 'yes' })] : []),
+    element('filterref', { filter: NETWORK_FILTER }, [element('parameter', { name: parameter, value })]),
+    element('port', { isolated: 'yes' }),
   ]);
-}
-
-function filterOf({ name, parameters }: NonNullable<DomainSpec['networkFilter']>): XmlElement {
-  return element(
-    'filterref',
-    { filter: name },
-    Object.entries(parameters).map(([key, value]) => element('parameter', { name: key, value })),
-  );
 }
 
 /**

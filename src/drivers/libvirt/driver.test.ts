@@ -103,7 +103,7 @@ it('fails a create with image_missing when the image disappears during it', asyn
   expect(await bench.driver.create(bench.spec(REF), 'kvm-1')).toMatchObject({
     outcome: 'failed',
     code: 'image_missing',
-    detail: 'kvm-1 has no debian.qcow2: run berth image import',
+    detail: 'kvm-1 has no debian.qcow2: copy it into its pool, and run virsh pool-refresh',
   });
 });
 
@@ -372,7 +372,7 @@ it.each([
   ['its pool berth is not active', { isPoolActive: false }],
   ['its pool is full: 0.0 GB are free', { filesystem: { mode: 'rw', freeGb: 0 } }],
   ['the file system of its pool berth, /images, is read-only', { filesystem: { mode: 'ro', freeGb: 400 } }],
-  ['it has 29 GB of free disk, but 50 are needed', { filesystem: { mode: 'rw', freeGb: 39 } }],
+  ['it has 29 free GB of disk, but 50 are needed', { filesystem: { mode: 'rw', freeGb: 39 } }],
   ['it has no network filter clean-traffic', { hasFilters: false }],
   ['it has no flock', { facts: ['clock\t1', 'state\twritable', 'missing\tflock'] }],
   ['its state folder /var/lib/berth cannot be written', { facts: ['clock\t1'] }],

@@ -36,10 +36,6 @@ export const libvirt: DriverDefinition<LibvirtConfig> = {
     const { diagnose } = await import('./diagnosis/diagnose.ts');
     yield* diagnose(options, setting);
   },
-  async *importImage(options, setting, image) {
-    const { importImage } = await import('./images/import-image.ts');
-    yield* importImage(options, setting, image);
-  },
   async open(options, setting) {
     const { openLibvirt } = await import('./open.ts');
     return openLibvirt(options, setting);

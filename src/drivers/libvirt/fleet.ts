@@ -1,16 +1,13 @@
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
 import { createTurns } from '../kit/turns.ts';
 import { type Host, openHost } from './client.ts';
-import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
+import { type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
 import { hasProblem, isHostFailure, VirshError } from './errors.ts';
-import { chooseAccelerator } from './hosts/accelerator.ts';
 import { DOMAIN_WITHIN_MS, listUuids, observeDomains, silenceOf } from './hosts/domains.ts';
 import type { Run } from './hosts/guard.ts';
-import { readHostFacts } from './hosts/host-facts.ts';
 import { type HostShell, openHostShell, openLogin } from './hosts/host-shell.ts';
 import type { MachineMark } from './machine-mark.ts';
 import type { LibvirtConfig } from './options.ts';
@@ -23,8 +20,6 @@ const HOST_WITHIN_MS = (2 * DEFAULT_CALL_MS) / 3;
 /** A host with a shell for what libvirt has no call for. */
 export interface Member extends Host {
   shell: HostShell;
-  /** The accelerator of its guests, determined once, when the first machine is placed there. */
-  accelerator(): Promise<Accelerator>;
   close(): Promise<void>;
 }
 
@@ -62,43 +57,18 @@ export interface Fleet {
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
 }
 
-export function openFleet(config: LibvirtConfig, log: Log, asking?: Asking): Fleet {
-  return fleetOf(openMembers(config, log, asking));
-}
-
-function openMembers(config: LibvirtConfig, log: Log, asking: Asking | undefined): Member[] {
-  return config.hosts.map((options): Member => {
+export function openFleet(config: LibvirtConfig, asking?: Asking): Fleet {
+  const members = config.hosts.map((options): Member => {
     const login = openLogin(options, asking);
     const host = openHost(options, login);
     const shell = openHostShell(options, login);
-    const place = { stateDir: options.state_dir };
-    let chosen: Promise<Accelerator> | undefined;
-    const choose = async (): Promise<Accelerator> => {
-      const facts = await readHostFacts(shell, place);
-      const { accelerator, doubtful, finding } = await chooseAccelerator(
-        shell,
-        place,
-        facts,
-        config.accelerator,
-      );
-      const fields = { host: options.name, accelerator, finding };
-      if (doubtful) log.warn(fields, 'guests of this host are emulated, and slow');
-      else log.info(fields, 'detected the accelerator of this host');
-      return accelerator;
-    };
-    const accelerator = (): Promise<Accelerator> => {
-      chosen ??= choose().catch((error: unknown) => {
-        chosen = undefined;
-        throw error;
-      });
-      return chosen;
-    };
     const close = (): Promise<void> => {
       host.close();
       return login.close();
     };
-    return { ...host, shell, accelerator, close };
+    return { ...host, shell, close };
   });
+  return fleetOf(members);
 }
 
 export function fleetOf(hosts: readonly Member[]): Fleet {
@@ -134,8 +104,8 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
  */
 export async function inTime<T>(
   clock: Clock,
-  hosts: readonly Member[],
-  { name }: Member,
+  hosts: readonly Pick<Host, 'name'>[],
+  { name }: Pick<Host, 'name'>,
   reading: Promise<T>,
 ): Promise<T> {
   if (hosts.length === 1) return reading;

@@ -85,7 +85,6 @@ export class MemoryHost implements Member {
 
   #runs = 0;
 
-  accelerator = async () => 'tcg' as const;
   close = async () => {};
   virsh = async (args: readonly string[], call: VirshCall = {}): Promise<string> =>
     this.#answer(args, call).toString();

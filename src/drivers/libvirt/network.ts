@@ -1,10 +1,8 @@
-import type { DefinedDomain } from './domain-xml.ts';
+import { type DefinedDomain, NETWORK_FILTER } from './domain-xml.ts';
 import type { NatMark } from './machine-mark.ts';
 import type { HostOptions, NatOptions } from './options.ts';
 
 const SSH = 22;
-/** The libvirt filter on each card. It prevents machines from using other machines' addresses. */
-export const NETWORK_FILTER = 'clean-traffic';
 
 /** Whether the output of `virsh nwfilter-list` has the filter. Without it libvirt starts no machine. */
 export function hasNetworkFilter(text: string): boolean {

@@ -1,9 +1,6 @@
 import type {
-  Call,
   DriverManifest,
-  OwnerRef,
   PlatformDriver,
-  Step,
   WriterMarks,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
@@ -15,7 +12,7 @@ import { runHostScript } from './hosts/host-facts.ts';
 import { getMachine, listMachines } from './machines.ts';
 import type { LibvirtConfig } from './options.ts';
 import { placeOnHosts, readInventory } from './placement.ts';
-import { type ChangingPlatform, changing, type Platform } from './platform.ts';
+import { changing, type Platform } from './platform.ts';
 import { filesOf, readEnd } from './pool.ts';
 import { restartMachine, startMachine, stopMachine } from './power.ts';
 import { VolumeReader } from './volume-reader.ts';
@@ -29,7 +26,7 @@ export function openLibvirt(
   config: LibvirtConfig,
   { catalog, clock, log, asking }: Pick<DriverSetting, 'catalog' | 'clock' | 'log' | 'asking'>,
 ): PlatformDriver {
-  return driverOf({ fleet: openFleet(config, log, asking), config, catalog, clock, log });
+  return driverOf({ fleet: openFleet(config, asking), config, catalog, clock, log });
 }
 
 export const manifest: DriverManifest = {
@@ -50,12 +47,7 @@ export const manifest: DriverManifest = {
 export function driverOf(given: Omit<Platform, 'volumes'>): PlatformDriver {
   const { fleet } = given;
   const platform = { ...given, volumes: new VolumeReader(fleet.hosts) };
-  const machine = <T>(
-    ref: OwnerRef,
-    cookie: string | null,
-    call: Call | undefined,
-    task: (platform: ChangingPlatform) => Promise<Step<T>>,
-  ) => changing(platform, [ref, 'machine'], { call, cookie }, task);
+  const machine = changing(platform, 'machine');
   return {
     manifest,
     get: (ref) => getMachine(platform, ref).catch(unknownOf),

@@ -12,17 +12,12 @@ const libvirtName = z
 const port = z.int().min(1).max(65_535);
 const ipv4 = z.ipv4('expected an IPv4 address, such as 203.0.113.10');
 
-/** A base image: a qcow2 file in each host's pool, put there by `berth image import`. */
+/** A base image: a qcow2 file in each host's pool. */
 export const imageSchema = z.strictObject({
   /** The volume's name in the pool. */
   volume: libvirtName,
   /** The login user of the machine's owner. */
   user: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'expected the name of a user, such as "debian"'),
-  /** The digest that `berth image import` requires. By default it accepts any. */
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, 'expected 64 hexadecimal digits')
-    .optional(),
 });
 export type Image = z.infer<typeof imageSchema>;
 
@@ -95,8 +90,7 @@ const hostSchema = z
       })
       .prefault({}),
     /**
-     * A folder on the host for Berth's persistent state: the file `cordon`, with which nothing new is placed here, and
-     * GPUs that wait for a reset or are out of use.
+     * A folder on the host for Berth's persistent state: fences, and GPUs that wait for a reset or are out of use.
      */
     state_dir: z
       .string()
@@ -118,7 +112,7 @@ export const libvirtConfigSchema = z.strictObject({
     .refine((hosts) => new Set(hosts.map((host) => host.name)).size === hosts.length, 'a name is used twice'),
   /** Images by their names in the catalog's `os_options`. */
   images: z.record(z.string(), imageSchema).default({}),
-  /** `auto`: KVM if a test guest ran with it, otherwise emulation, which is slow. */
+  /** `auto`: KVM if libvirt offers it, otherwise emulation, which is slow. */
   accelerator: z.enum(['auto', 'kvm', 'tcg']).default('auto'),
   /** PCI vendor and device ids of each `gpu_type` of the catalog, such as `10de:2684`. */
   gpu_types: z

@@ -1,11 +1,13 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Inventory } from '../../orchestrator/model/inventory.ts';
 import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
+import type { Host } from './client.ts';
 import { onProblem, VirshError } from './errors.ts';
-import { inTime, type Member } from './fleet.ts';
+import { inTime } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
+import type { HostShell } from './hosts/host-shell.ts';
 import { readHostView } from './hosts/host-view.ts';
-import { countUnits, type HostAnswer } from './hosts/inventory.ts';
+import { countUnits, type HostAnswer, problemsIn, viewsIn } from './hosts/inventory.ts';
 import {
   countedOn,
   type HostView,
@@ -22,24 +24,27 @@ import { VOLUME_FILE } from './volume-reader.ts';
 export const offerOf = ({ offers }: Catalog, offerId: string): LibvirtOffer =>
   libvirtOfferSchema.parse(offers.get(offerId)?.machine ?? {});
 
-export const viewOf = (host: Member, { gpu_types: types }: LibvirtConfig): Promise<HostView> =>
-  readHostView(host, host.shell, types);
+export const viewOf = (
+  host: Host & { shell: HostShell },
+  { gpu_types: types }: LibvirtConfig,
+): Promise<HostView> => readHostView(host, host.shell, types);
 
-async function readViews(
-  hosts: readonly Member[],
-  { clock, config }: Platform,
-): Promise<{ views: HostView[]; problems: VirshError[] }> {
-  const answers = await Promise.allSettled(
-    hosts.map((host) => inTime(clock, hosts, host, viewOf(host, config))),
-  );
-  const views: HostView[] = [];
-  const problems: VirshError[] = [];
-  for (const answer of answers) {
-    if (answer.status === 'fulfilled') views.push(answer.value);
-    else if (answer.reason instanceof VirshError) problems.push(answer.reason);
-    else throw answer.reason;
-  }
-  return { views, problems };
+/** Reads hosts side by side, each after `before`. */
+export function readHosts(
+  hosts: readonly (Host & { shell: HostShell })[],
+  { clock, config }: Pick<Platform, 'clock' | 'config'>,
+  before: (host: Host & { shell: HostShell }) => Promise<void> = async () => {},
+): Promise<HostAnswer[]> {
+  const read = async (host: Host & { shell: HostShell }): Promise<HostAnswer> => {
+    try {
+      const reading = before(host).then(() => viewOf(host, config));
+      return { host: host.name, view: await inTime(clock, hosts, host, reading) };
+    } catch (error) {
+      if (error instanceof VirshError) return { host: host.name, unknown: error.message };
+      throw error;
+    }
+  };
+  return Promise.all(hosts.map(read));
 }
 
 type Refusal = Extract<Placing, { answer: 'refused' }>;
@@ -84,12 +89,13 @@ export async function placeOnHosts(
     const which = spec.host === undefined ? 'no host' : `no host ${spec.host}`;
     return refuse('capacity', `${which} is in ${wanted.datacenter}, ${wanted.group}`);
   }
-  const { views, problems } = await readViews(candidates, platform);
+  const answers = await readHosts(candidates, platform);
+  const [views, problems] = [viewsIn(answers), problemsIn(answers)];
   const placing = rank(wanted, withCordons(views, avoidHosts), config);
   const isImageElsewhere = placing.answer === 'refused' && placing.code === 'image_missing';
   // A host that does not answer may have the image or the room.
   if (problems.length > 0 && (views.length === 0 || isImageElsewhere))
-    return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
+    return { answer: 'unknown', reason: problems.join('; ') };
   return placing;
 }
 
@@ -112,20 +118,12 @@ function rank(wanted: Wanted, views: readonly HostView[], { placement }: Libvirt
 
 /** Counts the room on all hosts. Resets dirty GPUs first, in case an earlier reset was missed. */
 export async function readInventory(
-  { fleet, config, catalog, clock, log }: Platform,
+  platform: Platform,
   avoidHosts: readonly string[] | undefined,
 ): Promise<Inventory> {
-  const answers = await Promise.all(
-    fleet.hosts.map(async (host): Promise<HostAnswer> => {
-      try {
-        const sweep = sweepHost(host, config.gpu_types, log).catch(onProblem('late', undefined));
-        const reading = sweep.then(() => readHostView(host, host.shell, config.gpu_types));
-        return { host: host.name, view: await inTime(clock, fleet.hosts, host, reading) };
-      } catch (error) {
-        if (error instanceof VirshError) return { host: host.name, unknown: error.message };
-        throw error;
-      }
-    }),
+  const { fleet, config, catalog, log } = platform;
+  const answers = await readHosts(fleet.hosts, platform, (host) =>
+    sweepHost(host, config.gpu_types, log).catch(onProblem('late', undefined)),
   );
   return countUnits(catalog, answers, avoidHosts, config);
 }
@@ -141,7 +139,8 @@ export async function placeVolume(
       !avoidHosts.includes(name) &&
       (spec.host === undefined || name === spec.host),
   );
-  const { views, problems } = await readViews(candidates, platform);
+  const answers = await readHosts(candidates, platform);
+  const [views, problems] = [viewsIn(answers), problemsIn(answers)];
   const hosts = views
     .filter(({ cordon, fault }) => cordon === undefined && fault === undefined)
     .filter((view) => roomOf(view).diskGb >= spec.sizeGb)
@@ -152,8 +151,7 @@ export async function placeVolume(
       counted: volumesOn(view),
     }));
   if (hosts.length > 0) return { answer: 'placed', hosts };
-  if (views.length === 0 && problems.length > 0)
-    return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
+  if (views.length === 0 && problems.length > 0) return { answer: 'unknown', reason: problems.join('; ') };
   const where = spec.host ?? spec.datacenter;
   return {
     answer: 'refused',

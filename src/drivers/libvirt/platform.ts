@@ -33,14 +33,16 @@ export type MachineMethod<Name extends keyof PlatformDriver> = port.MachineMetho
 export type VolumeMethod<Name extends keyof VolumeDriver> = port.VolumeMethod<ChangingPlatform, Name>;
 
 /** Runs a change of a machine or a volume, one at a time in this process, and classifies its failure. */
-export function changing<T>(
-  platform: Platform,
-  [ref, kind]: [OwnerRef, 'machine' | 'volume'],
-  { call, cookie }: { call: Call | undefined; cookie: string | null },
-  task: (platform: ChangingPlatform) => Promise<Step<T>>,
-): Promise<Step<T>> {
-  const change = new Change(platform.clock, `${ref}.${kind}`, call);
-  return platform.fleet.alone(kind === 'machine' ? ref : `volume ${ref}`, () =>
-    task({ ...platform, change }).catch((error) => toFailure(error, change.hasChanged || cookie !== null)),
-  );
-}
+export const changing =
+  (platform: Platform, kind: 'machine' | 'volume') =>
+  <T>(
+    ref: OwnerRef,
+    cookie: string | null,
+    call: Call | undefined,
+    task: (platform: ChangingPlatform) => Promise<Step<T>>,
+  ): Promise<Step<T>> => {
+    const change = new Change(platform.clock, `${ref}.${kind}`, call);
+    return platform.fleet.alone(kind === 'machine' ? ref : `volume ${ref}`, () =>
+      task({ ...platform, change }).catch((error) => toFailure(error, change.hasChanged || cookie !== null)),
+    );
+  };

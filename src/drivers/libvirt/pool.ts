@@ -33,23 +33,17 @@ export async function makeOverlay(
   image: string,
   sizeGb: number,
 ): Promise<void> {
-  if (await isMade(change, host, overlayArguments(host, name, image, sizeGb))) return;
+  const create = [
+    ...['vol-create-as', host.options.pool, name, `${Math.ceil(sizeGb * 1024)}M`, '--format', 'qcow2'],
+    ...['--backing-vol', image, '--backing-vol-format', 'qcow2'],
+  ];
+  if (await isMade(change, host, create)) return;
   const xml = parseXml(await host.virsh(['vol-dumpxml', '--pool', host.options.pool, '--', name]));
   const isWhole =
     textOf(descend(xml, 'capacity')) === String(Math.ceil(sizeGb * 1024) * MIB) &&
     basename(textOf(descend(xml, 'backingStore', 'path'))) === image;
   if (!isWhole) throw halfMade(host, name);
 }
-
-export const overlayArguments = (
-  { options }: Host,
-  name: string,
-  image: string,
-  sizeGb: number,
-): string[] => [
-  ...['vol-create-as', options.pool, name, `${Math.ceil(sizeGb * 1024)}M`, '--format', 'qcow2'],
-  ...['--backing-vol', image, '--backing-vol-format', 'qcow2'],
-];
 
 /** Writes a file; completes one that an earlier call made without content. @throws {VirshError} */
 export async function writeFile(

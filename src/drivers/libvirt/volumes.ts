@@ -1,6 +1,5 @@
 import { idOf } from '../../orchestrator/model/attempt.ts';
 import type {
-  Call,
   Leftover,
   Listing,
   ObservedVolume,
@@ -19,7 +18,7 @@ import { isHostFailure, isRefusal, unknownOf, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { listDomains } from './hosts/domains.ts';
 import { placeVolume } from './placement.ts';
-import { type ChangingPlatform, changing, type Platform, type VolumeMethod } from './platform.ts';
+import { changing, type Platform, type VolumeMethod } from './platform.ts';
 import { deleteFile, listFiles, writeFile } from './pool.ts';
 import { diskFile, type FoundVolume, markFile, type VolumeMark, volumesIn } from './volume-reader.ts';
 
@@ -32,12 +31,7 @@ const CREATE_WITHIN_MS = 60 * 60_000;
 /** Volumes are qcow2 files in the pool of one host. Machines on other hosts cannot attach them. */
 export function volumesOf(platform: Platform): VolumeDriver {
   const { fleet } = platform;
-  const volume = <T>(
-    ref: OwnerRef,
-    cookie: string | null,
-    call: Call | undefined,
-    task: (platform: ChangingPlatform) => Promise<Step<T>>,
-  ) => changing(platform, [ref, 'volume'], { call, cookie }, task);
+  const volume = changing(platform, 'volume');
   return {
     get: (ref) => getVolume(platform, ref).catch(unknownOf),
     list: () => listVolumes(platform),

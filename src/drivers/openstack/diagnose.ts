@@ -1,7 +1,7 @@
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { Inventory } from '../../orchestrator/model/inventory.ts';
-import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
-import { diagnoseClock, diagnoseFreeUnits } from '../kit/obstacles.ts';
+import { broken, type Diagnosis, warning } from '../../ports/diagnosis.ts';
+import { diagnoseClock, diagnoseFreeUnits, examine, unique } from '../kit/obstacles.ts';
 import { CloudApi, type Flavor } from './api.ts';
 import { CloudClient, type Connection, type Json } from './client.ts';
 import type { OpenStackConfig, OpenStackOffer } from './options.ts';
@@ -57,25 +57,6 @@ export async function* diagnose(
     yield* room(platform);
   } finally {
     await client.close();
-  }
-}
-
-const unique = <T>(values: readonly (T | undefined)[]): T[] => [
-  ...new Set(values.filter((value) => value !== undefined)),
-];
-
-/** Runs a check. A sentence means ok; a failed request means broken, with that remedy. */
-async function examine(
-  subject: string,
-  remedy: string,
-  check: () => Promise<string | Diagnosis>,
-): Promise<Diagnosis> {
-  try {
-    const found = await check();
-    return typeof found === 'string' ? ok(subject, found) : found;
-  } catch (error) {
-    const { message } = error as Error;
-    return broken(subject, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, remedy);
   }
 }
 

@@ -38,8 +38,6 @@ export const openstack: DriverDefinition<OpenStackConfig> = {
   fileKeys: ['clouds_file'],
   offerSchema: openstackOfferSchema,
   placesOnHosts: true,
-  imageAdvice:
-    'Use `openstack image create --disk-format qcow2 --file FILE NAME`, with the name that platform.images gives to the image.',
   check(options, { env }) {
     readCloud(options, env);
   },

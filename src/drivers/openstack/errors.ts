@@ -1,5 +1,5 @@
 import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
-import { failed } from '../../platform-model/steps.ts';
+import { failed, refused } from '../../platform-model/steps.ts';
 import { NotReached } from '../../ports/errors.ts';
 
 /** A service of the cloud refused a request. */
@@ -46,17 +46,6 @@ const byStatus: Readonly<Record<number, FailureCode>> = {
   504: 'transient',
 };
 
-/** Codes of requests that were refused before anything began. */
-const UNTOUCHED = new Set<FailureCode>([
-  'invalid',
-  'unsupported',
-  'image_missing',
-  'auth',
-  'gone',
-  'conflict',
-  'quota',
-]);
-
 /** The code of a failure by its words, else by its status. A 401 counts before the words. */
 export function classify(message: string, status = 500): FailureCode {
   if (status === 401) return 'auth';
@@ -68,8 +57,8 @@ export function toFailure(error: unknown): Step<never> {
   if (error instanceof NotReached) return failed('transient', error.message);
   if (!(error instanceof CloudRefusal)) throw error;
   const code = classify(error.message, error.status);
-  const isUntouched = UNTOUCHED.has(code) || error.status === 429;
-  return failed(code, error.message, isUntouched ? 'none' : 'possible', error.retryAfterMs);
+  if (error.status === 429) return failed(code, error.message, 'none', error.retryAfterMs);
+  return refused(code, error.message, error.retryAfterMs);
 }
 
 const unless =

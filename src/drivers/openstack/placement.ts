@@ -1,6 +1,6 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits, ObservedHost } from '../../orchestrator/model/inventory.ts';
 import type { MachineSpec, Placing } from '../../orchestrator/model/platform-driver.ts';
+import { datacentersOf } from '../kit/room.ts';
 import type { Flavor, QuotaLeft, Zone } from './api.ts';
 import type { Json } from './client.ts';
 import { unlessWithheld } from './errors.ts';
@@ -184,18 +184,15 @@ export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoid
   return { answer: 'placed', hosts: hosts.toSorted((a, b) => b.units - a.units) };
 };
 
-const datacentersOf = ({ regions }: Catalog, placements: readonly { region: string }[]) =>
-  new Set(placements.map(({ region }) => regions.get(region)?.datacenter ?? region));
-
 export const readInventory: MachineMethod<'inventory'> = async (platform, avoidHosts = []) => {
   const found = await survey(platform);
   const free: FreeUnits[] = [];
   const limits = new Set<string>();
-  for (const [offerId, { placements, storageGb }] of platform.catalog.offers) {
+  for (const [offerId, sold] of platform.catalog.offers) {
     const offer = offerOf(platform, offerId);
-    const room = await roomFor(platform, found, offer, storageGb);
+    const room = await roomFor(platform, found, offer, sold.storageGb);
     const most = room?.quota.units ?? 0;
-    for (const datacenter of datacentersOf(platform.catalog, placements)) {
+    for (const datacenter of datacentersOf(platform.catalog, sold)) {
       const zones = eligible(platform, found.zones, { datacenter, avoidHosts }, offer);
       const units = zones.reduce((sum, zone) => sum + (room?.inZone(zone) ?? 0), 0);
       if (room !== undefined && most < units) limits.add(`quota of ${room.quota.by}`);

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { counted } from '../../contract/counted.ts';
 import { readSecret } from '../../keys/api-key.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import { broken, type Diagnosis, ok } from '../../ports/diagnosis.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
@@ -12,7 +13,6 @@ import {
   type SimulatorConfig,
   simulatorConfigSchema,
 } from './options.ts';
-import type { Simulator } from './platform/simulator.ts';
 import { assertStateFile, assertStateFree, unusableState } from './platform/state-file.ts';
 
 /**
@@ -36,7 +36,6 @@ export const simulator: DriverDefinition<SimulatorConfig> = {
     return [{ manifest: manifestOf({ attachVolume: 'hot' }, 0) }];
   },
   configSchema: simulatorConfigSchema,
-  imageAdvice: 'The simulator needs none: its machines accept any image name.',
   check({ address }, setting) {
     readToken(setting.env);
     if (address === undefined) checkState(stateFileOf(setting));
@@ -91,7 +90,7 @@ export async function openSimulator(
   stateFile: string,
   clock: DriverSetting['clock'],
   platform: Partial<SimulatorBehavior> = {},
-): Promise<Simulator> {
+): Promise<PlatformDriver> {
   const { createSimulator } = await import('./platform/simulator.ts');
   try {
     mkdirSync(dirname(stateFile), { recursive: true, mode: 0o700 });

@@ -1,19 +1,11 @@
 import { z } from 'zod';
 import type { Offer } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { type IncusApi, SINGLE, targetOf } from '../api.ts';
+import { examine } from '../../kit/obstacles.ts';
+import { type IncusApi, type Member, SINGLE, targetOf } from '../api.ts';
 import type { IncusClient } from '../client.ts';
 import type { IncusConfig, IncusOffer } from '../options.ts';
 import { imageOf } from '../translate.ts';
-
-export function failed(subject: string, error: unknown, remedy: string): Diagnosis {
-  const message = error instanceof Error ? error.message : String(error);
-  return broken(subject, sentence(message), remedy);
-}
-
-export function sentence(message: string): string {
-  return message.endsWith('.') ? message : `${message}.`;
-}
 
 export function notSetUp(subject: string, status: string | undefined, show: string): Diagnosis {
   return broken(
@@ -46,10 +38,10 @@ export async function* diagnoseImages(
   for (const [alias, kinds] of kindsByAlias) yield await diagnoseImage(api, alias, kinds);
 }
 
-async function diagnoseImage(api: IncusApi, alias: string, kinds: ReadonlySet<string>): Promise<Diagnosis> {
+function diagnoseImage(api: IncusApi, alias: string, kinds: ReadonlySet<string>): Promise<Diagnosis> {
   const subject = `image ${alias}`;
   const remedy = 'See the section on images in docs/how-to/incus.md.';
-  try {
+  return examine(subject, remedy, async () => {
     const found = await api.image(alias);
     if (found === undefined) return broken(subject, 'No image has that alias or fingerprint.', remedy);
     const { type, properties } = imageSchema.parse(found);
@@ -60,62 +52,43 @@ async function diagnoseImage(api: IncusApi, alias: string, kinds: ReadonlySet<st
         `Its type is ${type}, but an offer uses it for a ${others.join(' and a ')}.`,
         'Give the offer an image of the right type under `machine.images`.',
       );
+    const finding = 'It is the variant default, which has no cloud-init: machines get no SSH keys.';
     return properties['variant'] === 'default'
-      ? warning(
-          subject,
-          'It is the variant default, which has no cloud-init: machines get no SSH keys.',
-          remedy,
-        )
-      : ok(subject, `It exists, with type ${type}.`);
-  } catch (error) {
-    return failed(subject, error, remedy);
-  }
+      ? warning(subject, finding, remedy)
+      : `It exists, with type ${type}.`;
+  });
 }
 
-/** Checks the members and returns their names; `none` for a single daemon. */
-export async function* diagnoseMembers(api: IncusApi): AsyncGenerator<Diagnosis, string[]> {
-  try {
-    const members = await api.members();
-    for (const { server_name: name, status, message } of members)
-      yield status === 'Online'
-        ? ok(`member ${name}`, 'It is online.')
-        : warning(
-            `member ${name}`,
-            `It is ${status}: ${message}. Nothing new is placed there, and the state of its machines is unknown.`,
-            `Start incusd on ${name}, or see \`incus cluster list\`.`,
-          );
-    return members.length === 0 ? [SINGLE] : members.map(({ server_name: name }) => name);
-  } catch (error) {
-    yield failed('cluster members', error, 'See `incus cluster list`.');
-    return [];
-  }
+/** Checks the members of the cluster. */
+export function diagnoseMembers(members: readonly Member[]): Diagnosis[] {
+  return members.map(({ server_name: name, status, message }) =>
+    status === 'Online'
+      ? ok(`member ${name}`, 'It is online.')
+      : warning(
+          `member ${name}`,
+          `It is ${status}: ${message}. Nothing new is placed there, and the state of its machines is unknown.`,
+          `Start incusd on ${name}, or see \`incus cluster list\`.`,
+        ),
+  );
 }
 
-/** Checks that members can run virtual machines, if an offer needs them. */
-export async function* diagnoseVirtualMachines(
-  client: IncusClient,
-  members: readonly string[],
-): AsyncGenerator<Diagnosis> {
-  for (const member of members) {
-    const subject = `virtual machines on ${member}`;
-    const remedy =
-      'Load kvm and vhost_vsock and install QEMU there, or give the offer a host_group without that member.';
-    try {
-      const { metadata } = await client.get('/1.0', targetOf(member));
-      const { driver = '' } = (metadata as { environment: { driver?: string } }).environment;
-      yield driver.includes('qemu')
-        ? ok(subject, 'Incus can run them.')
-        : broken(subject, `Incus runs only ${driver} there, no virtual machines.`, remedy);
-    } catch (error) {
-      yield failed(subject, error, remedy);
-    }
-  }
+/** Checks that a member can run virtual machines, if an offer needs them. */
+export function diagnoseVirtualMachines(client: IncusClient, member: string): Promise<Diagnosis> {
+  const subject = `virtual machines on ${member}`;
+  const remedy =
+    'Load kvm and vhost_vsock and install QEMU there, or give the offer a host_group without that member.';
+  return examine(subject, remedy, async () => {
+    const { metadata } = await client.get('/1.0', targetOf(member));
+    const { driver = '' } = (metadata as { environment: { driver?: string } }).environment;
+    if (driver.includes('qemu')) return 'Incus can run them.';
+    return broken(subject, `Incus runs only ${driver} there, no virtual machines.`, remedy);
+  });
 }
 
-export async function* diagnoseForwards(
+export function* diagnoseForwards(
   { port_forwards: forwards }: IncusConfig,
   members: readonly string[],
-): AsyncGenerator<Diagnosis> {
+): Generator<Diagnosis> {
   if (forwards === undefined) return;
   const [first, last] = forwards.ports;
   for (const member of members)
@@ -131,29 +104,20 @@ export async function* diagnoseForwards(
 }
 
 /** Checks that the configured cluster groups exist. An offer with a missing group cannot be placed. */
-export async function* diagnoseGroups(
-  api: IncusApi,
-  named: readonly (string | undefined)[],
-): AsyncGenerator<Diagnosis> {
-  const wanted = new Set(named.filter((name) => name !== undefined));
-  if (wanted.size === 0) return;
-  try {
-    const members = await api.members();
-    for (const group of wanted) {
-      const subject = `cluster group ${group}`;
-      if (members.some(({ groups }) => groups?.includes(group))) yield ok(subject, 'It has members.');
-      else
-        yield broken(
-          subject,
-          members.length === 0
-            ? 'Incus is a single daemon, which has no groups: offers that need the group are not sold.'
-            : 'It has no members: offers that need it are not sold.',
-          members.length === 0
-            ? 'Remove it from platform.datacenters and from host_group of the offers.'
-            : `\`incus cluster group assign MEMBER ${group}\`, or correct platform.datacenters and host_group of the offers.`,
-        );
-    }
-  } catch (error) {
-    yield failed('cluster groups', error, 'See `incus cluster group list`.');
-  }
+export function diagnoseGroups(members: readonly Member[], wanted: readonly string[]): Diagnosis[] {
+  const [finding, remedy] =
+    members.length === 0
+      ? [
+          'Incus is a single daemon, which has no groups: offers that need the group are not sold.',
+          'Remove it from platform.datacenters and from host_group of the offers.',
+        ]
+      : [
+          'It has no members: offers that need it are not sold.',
+          'Assign members with `incus cluster group assign MEMBER GROUP`, or correct platform.datacenters and host_group of the offers.',
+        ];
+  return wanted.map((group) =>
+    members.some(({ groups }) => groups?.includes(group))
+      ? ok(`cluster group ${group}`, 'It has members.')
+      : broken(`cluster group ${group}`, finding, remedy),
+  );
 }

@@ -103,33 +103,36 @@ describe('berth doctor on a single daemon of Incus', () => {
 
   it.each<[string, object, Partial<Diagnosis>]>([
     [
-      'a missing memory controller means that limits are not enforced',
+      'a missing memory controller, for which limits are ignored',
       aWarning(MEMORY),
-      { verdict: 'warning', subject: 'memory limits', finding: expect.stringContaining('not enforced') },
+      { verdict: 'warning', finding: expect.stringContaining('limits will be ignored') },
     ],
     [
       'a pool of ours that is not there keeps machines from starting',
       aWarning('Storage pool unavailable', { severity: 'high', entity_url: '/1.0/storage-pools/default' }),
-      { verdict: 'broken', subject: 'storage pool default' },
+      { verdict: 'broken', finding: expect.stringMatching(/^Storage pool unavailable \(default\)/) },
     ],
     [
       'so does a network of ours',
       aWarning('Network unavailable', { severity: 'high', entity_url: '/1.0/networks/tenants?project=x' }),
-      { verdict: 'broken', subject: 'network tenants' },
+      { verdict: 'broken', finding: expect.stringMatching(/^Network unavailable \(tenants\)/) },
     ],
     [
       'a machine did not start with its host',
       aWarning('Failed to autostart instance', { entity_url: '/1.0/instances/berth-a' }),
-      { verdict: 'warning', subject: 'instance berth-a' },
+      { verdict: 'warning', finding: expect.stringContaining('instance (berth-a)') },
     ],
     [
-      'an unknown one is reported in the words of Incus',
+      'an unknown one, for its severity',
       aWarning('The sky is falling', { severity: 'high', location: 'n2' }),
       { verdict: 'warning', subject: 'warning of Incus on n2', finding: expect.stringMatching(/^The sky/) },
     ],
-  ])('a warning of Incus has its meaning: %s [incus-doctor-warnings]', async (_what, one, expected) => {
-    expect(await findings({ '/1.0/warnings': [one] })).toMatchObject([expected]);
-  });
+  ])(
+    'a warning of Incus is reported with a remedy: %s [incus-doctor-warnings]',
+    async (_what, one, expected) => {
+      expect(await findings({ '/1.0/warnings': [one] })).toMatchObject([expected]);
+    },
+  );
 
   it.each([
     ['that was acknowledged', aWarning(MEMORY, { status: 'acknowledged' })],

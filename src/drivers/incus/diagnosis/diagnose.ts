@@ -1,9 +1,10 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
+import type { FreeUnits } from '../../../orchestrator/model/inventory.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { diagnoseClock, diagnoseFreeUnits } from '../../kit/obstacles.ts';
-import { IncusApi, SINGLE } from '../api.ts';
+import { diagnoseClock, diagnoseFreeUnits, examine, sentence, unique } from '../../kit/obstacles.ts';
+import { IncusApi, type Member, SINGLE } from '../api.ts';
 import { type Connection, IncusClient } from '../client.ts';
-import { IncusRefusal } from '../errors.ts';
+import { isNotFound } from '../errors.ts';
 import { FleetReader, offerOf, type Pool, readPool } from '../fleet.ts';
 import { InstanceReader } from '../instances.ts';
 import type { IncusConfig } from '../options.ts';
@@ -14,7 +15,6 @@ import {
   diagnoseImages,
   diagnoseMembers,
   diagnoseVirtualMachines,
-  failed,
   notSetUp,
 } from './checks.ts';
 import { diagnoseWarnings } from './warnings.ts';
@@ -29,97 +29,87 @@ export async function* diagnose(
   const client = new IncusClient(connection);
   const api = new IncusApi(client);
   try {
-    const trusted = yield* connectionOf(api, connection);
-    if (!trusted) return;
-    const members = yield* diagnoseMembers(api);
-    yield* exists(
+    const connected = await connectionOf(api, connection);
+    yield connected;
+    if (connected.verdict !== 'ok') return;
+    let known: Member[] = [];
+    const read = await examine('cluster members', 'See `incus cluster list`.', async () => {
+      known = await api.members();
+      return `There are ${known.length}.`;
+    });
+    if (read.verdict === 'ok') yield* diagnoseMembers(known);
+    else yield read;
+    const members = known.length === 0 ? [SINGLE] : known.map(({ server_name: name }) => name);
+    yield exists(
       client,
       `/1.0/projects/${options.project}`,
       `project ${options.project}`,
       'Create it, or correct platform.project: Incus lists a project that does not exist as empty.',
     );
     const offers = [...catalog.offers.values()].map((offer) => ({ offer, machine: offerOf(offer) }));
-    const each = <T>(values: (T | undefined)[]): T[] => [
-      ...new Set(values.filter((value) => value !== undefined)),
-    ];
-    for (const name of each([
-      ...options.profiles,
-      ...offers.flatMap(({ machine }) => machine.profiles ?? []),
-    ]))
-      yield* exists(client, `/1.0/profiles/${name}`, `profile ${name}`);
-    const pools = [
-      options.storage_pool,
-      options.volume_pool,
-      ...offers.map(({ machine }) => machine.storage_pool),
-    ];
-    const networks = each([options.network, ...offers.map(({ machine }) => machine.network)]);
-    for (const name of each(pools)) yield* diagnosePool(api, name, members);
+    const machines = offers.map(({ machine }) => machine);
+    const profiles = [...options.profiles, ...machines.flatMap((machine) => machine.profiles ?? [])];
+    for (const name of unique(profiles)) yield exists(client, `/1.0/profiles/${name}`, `profile ${name}`);
+    const ofOffers = machines.map((machine) => machine.storage_pool);
+    const pools = unique([options.storage_pool, options.volume_pool, ...ofOffers]);
+    const networks = unique([options.network, ...machines.map(({ network }) => network)]);
+    for (const name of pools) for (const member of members) yield diagnosePool(api, name, member);
     for (const name of networks) yield* networkOf(client, name, options);
     yield* diagnoseImages(api, offers, options);
-    yield* diagnoseGroups(api, [
-      ...Object.values(options.datacenters),
-      ...offers.map(({ machine }) => machine.host_group),
-    ]);
-    yield* diagnoseWarnings(client, [...each(pools), ...networks]);
-    if (offers.some(({ machine }) => machine.kind === 'virtual-machine'))
-      yield* diagnoseVirtualMachines(client, members);
+    const groups = [...Object.values(options.datacenters), ...machines.map((machine) => machine.host_group)];
+    yield* diagnoseGroups(known, unique(groups));
+    yield* diagnoseWarnings(client, [...pools, ...networks]);
+    if (machines.some(({ kind }) => kind === 'virtual-machine'))
+      for (const member of members) yield diagnoseVirtualMachines(client, member);
     yield* diagnoseForwards(options, members);
     yield* roomOf(api, options, catalog, now);
-    yield* clockOf(client, now);
+    yield examine('clock', 'Run NTP on both.', async () => {
+      const begunAt = now();
+      return diagnoseClock('Incus', await client.date(), begunAt, now());
+    });
   } finally {
     await client.close();
   }
 }
 
-async function* connectionOf(api: IncusApi, { addresses }: Connection): AsyncGenerator<Diagnosis, boolean> {
+/** Extensions of the API that Incus has since 6.0. */
+const NEEDED = ['network_forward', 'instance_state_started_at', 'cluster_internal_custom_volume_copy'];
+
+function connectionOf(api: IncusApi, { addresses }: Connection): Promise<Diagnosis> {
   const subject = `connection to ${addresses.join(', ')}`;
-  try {
+  const remedy =
+    'Check platform.address, the certificates, and that incusd is running. To use its socket, this user must be in the group incus-admin.';
+  return examine(subject, remedy, async () => {
     const { auth, environment, api_extensions: extensions } = await api.server();
-    if (auth !== 'trusted') {
-      yield broken(
+    const { server_version: version } = environment;
+    if (auth !== 'trusted')
+      return broken(
         subject,
         'Incus answers, but does not trust the client certificate.',
         'Run `incus config trust add-certificate CLIENT.crt` on the cluster.',
       );
-      return false;
-    }
-    yield ok(subject, `Incus ${environment.server_version} answers and trusts the client certificate.`);
-    const missing = [
-      'network_forward',
-      'instance_state_started_at',
-      'cluster_internal_custom_volume_copy',
-    ].filter((name) => !extensions.includes(name));
-    if (missing.length > 0)
-      yield broken(
-        'Incus version',
-        `Incus ${environment.server_version} does not support ${missing.join(', ')}.`,
-        'Install Incus 6.0 or later.',
-      );
-    return true;
-  } catch (error) {
-    yield failed(
-      subject,
-      error,
-      'Check platform.address, the certificates, and that incusd is running. To use its socket, this user must be in the group incus-admin.',
-    );
-    return false;
-  }
+    const missing = NEEDED.filter((name) => !extensions.includes(name));
+    if (missing.length === 0) return `Incus ${version} answers and trusts the client certificate.`;
+    const finding = `Incus ${version} does not support ${missing.join(', ')}.`;
+    return broken('Incus version', finding, 'Install Incus 6.0 or later.');
+  });
 }
 
-async function* exists(
+function exists(
   client: IncusClient,
   path: string,
   subject: string,
   remedy = 'Create it, or name another one in berth.yaml.',
-): AsyncGenerator<Diagnosis> {
-  try {
-    await client.get(path);
-    yield ok(subject, 'It is there.');
-  } catch (error) {
-    yield error instanceof IncusRefusal && error.status === 404
-      ? broken(subject, 'It does not exist.', remedy)
-      : failed(subject, error, remedy);
-  }
+): Promise<Diagnosis> {
+  return examine(subject, remedy, async () => {
+    try {
+      await client.get(path);
+      return 'It is there.';
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return broken(subject, 'It does not exist.', remedy);
+    }
+  });
 }
 
 async function* networkOf(
@@ -159,7 +149,7 @@ async function* networkOf(
         'Turn it on, unless all machines belong to one tenant.',
       );
   } catch (error) {
-    yield failed(subject, error, 'See `incus network list`.');
+    yield broken(subject, sentence((error as Error).message), 'See `incus network list`.');
   }
 }
 
@@ -169,26 +159,18 @@ async function* roomOf(
   catalog: Catalog,
   now: () => number,
 ): AsyncGenerator<Diagnosis> {
-  try {
+  let free: FreeUnits[] = [];
+  const remedy = 'The client certificate must be allowed to read /1.0/resources.';
+  const read = await examine('resources of the members', remedy, async () => {
     const reader = new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, now);
-    const free = countFree(catalog, await reader.read(), options);
-    yield* diagnoseFreeUnits(
-      { answer: 'counted', free },
-      'Check host_group, GPUs and sizes of the offer against `incus info --resources`.',
-    );
-  } catch (error) {
-    const remedy = 'The client certificate must be allowed to read /1.0/resources.';
-    yield failed('resources of the members', error, remedy);
-  }
-}
-
-async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<Diagnosis> {
-  try {
-    const begunAt = now();
-    yield diagnoseClock('Incus', await client.date(), begunAt, now());
-  } catch (error) {
-    yield failed('clock', error, 'Run NTP on both.');
-  }
+    free = countFree(catalog, await reader.read(), options);
+    return 'They can be read.';
+  });
+  yield read;
+  yield* diagnoseFreeUnits(
+    { answer: 'counted', free },
+    'Check host_group, GPUs and sizes of the offer against `incus info --resources`.',
+  );
 }
 
 /** Storage drivers that enforce a size. `dir` does so only on a file system with project quotas. */
@@ -196,20 +178,12 @@ const WITH_QUOTA = new Set(['btrfs', 'zfs', 'lvm', 'lvmcluster', 'ceph', 'linsto
 const PREALLOCATE =
   'Preallocate the file, as "What Incus needs to have" in docs/how-to/incus.md says, or use a block device.';
 
-/** Checks a storage pool on each member, also by making and removing an empty volume. */
-async function* diagnosePool(
-  api: IncusApi,
-  name: string,
-  members: readonly string[],
-): AsyncGenerator<Diagnosis> {
-  for (const member of members) {
-    const subject = `storage pool ${name}${member === SINGLE ? '' : ` on ${member}`}`;
-    try {
-      yield findingOf(subject, name, await readPool(api, name, member));
-    } catch (error) {
-      yield failed(subject, error, 'See `incus storage list`.');
-    }
-  }
+/** Checks a storage pool on a member, also by making and removing an empty volume. */
+function diagnosePool(api: IncusApi, name: string, member: string): Promise<Diagnosis> {
+  const subject = `storage pool ${name}${member === SINGLE ? '' : ` on ${member}`}`;
+  return examine(subject, 'See `incus storage list`.', async () =>
+    findingOf(subject, name, await readPool(api, name, member)),
+  );
 }
 
 function findingOf(subject: string, name: string, pool: Pool): Diagnosis {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import { sentence } from '../../kit/obstacles.ts';
 import type { IncusClient } from '../client.ts';
-import { failed, sentence } from './checks.ts';
 
 const warningsSchema = z
   .array(
@@ -21,64 +21,28 @@ const warningsSchema = z
   .nullish();
 type IncusWarning = NonNullable<z.infer<typeof warningsSchema>>[number];
 
-interface Meaning {
-  subject: string;
-  finding: string;
-  remedy: string;
-}
-
 const CGROUPS =
-  'Boot the host with the unified cgroup hierarchy (systemd.unified_cgroup_hierarchy=1; cgroup_enable=memory where the kernel leaves memory out) and restart Incus.';
+  'Without it, machines are not limited or confined. Boot the host with the unified cgroup hierarchy (systemd.unified_cgroup_hierarchy=1; cgroup_enable=memory where the kernel leaves memory out) and restart Incus.';
 
-/** Findings for machines, by type of Incus' warning. */
-const meanings: Readonly<Record<string, Meaning>> = {
-  "Couldn't find the CGroup memory controller": {
-    subject: 'memory limits',
-    finding: 'They are not enforced: a machine can take all the memory of its host.',
-    remedy: CGROUPS,
-  },
-  "Couldn't find the CGroup CPU controller": {
-    subject: 'limits of processor time',
-    finding: 'They are not enforced: a machine can starve the others on its host.',
-    remedy: CGROUPS,
-  },
-  "Couldn't find the CGroup CPUset controller": {
-    subject: 'processor limits',
-    finding: 'They are not enforced: a machine can use every processor of its host.',
-    remedy: CGROUPS,
-  },
-  "Couldn't find the CGroup devices controller": {
-    subject: "the host's devices",
-    finding: 'Control groups do not block containers from using them.',
-    remedy: CGROUPS,
-  },
-  'AppArmor support has been disabled': {
-    subject: 'AppArmor',
-    finding: 'It does not confine containers: only their user namespace does.',
-    remedy: 'Boot the host with AppArmor (apparmor=1 security=apparmor) and restart Incus.',
-  },
-  'Time skew detected between leader and local': {
-    subject: 'clock of a member',
-    finding: "It differs from the leader's, so the cluster may treat members as offline.",
-    remedy: 'Run NTP on every member.',
-  },
-  'Unable to update cluster certificate': {
-    subject: 'cluster certificate',
-    finding: 'A member has not installed the new one: the other members and Berth may reject it.',
-    remedy: "See `incus cluster list` and the member's log, and give Berth the new cluster.crt.",
-  },
+/** What helps, by type of the warnings that affect machines. Incus gives most of them a low severity. */
+const remedies: Readonly<Record<string, string>> = {
+  "Couldn't find the CGroup memory controller": CGROUPS,
+  "Couldn't find the CGroup CPU controller": CGROUPS,
+  "Couldn't find the CGroup CPUset controller": CGROUPS,
+  "Couldn't find the CGroup devices controller": CGROUPS,
+  'AppArmor support has been disabled':
+    'Only their user namespace confines containers. Boot the host with AppArmor (apparmor=1 security=apparmor) and restart Incus.',
+  'Time skew detected between leader and local': 'Run NTP on every member.',
+  'Unable to update cluster certificate':
+    "See `incus cluster list` and the member's log, and give Berth the new cluster.crt.",
+  'Failed to autostart instance': 'Fix the cause and check it with `incus start`.',
 };
-
-/** Warning types that prevent machines from being made or started, with the resource that they concern. */
-const UNAVAILABLE: Readonly<Record<string, string>> = {
-  'Storage pool unavailable': 'storage pool',
-  'Network unavailable': 'network',
-};
-const AUTOSTART_FAILURE = 'Failed to autostart instance';
+/** Types of the warnings that keep machines from being made or started. */
+const UNAVAILABLE = new Set(['Storage pool unavailable', 'Network unavailable']);
 /** Warning types that another check reports. */
 const REPORTED_ELSEWHERE = new Set(['Offline cluster member', 'Instance type not operational']);
 
-/** Reports Incus' own warnings, with their effect on machines and a remedy. `names`: the pools and networks in use. */
+/** Reports Incus' own warnings, in its words, with a remedy. `names`: the pools and networks in use. */
 export async function* diagnoseWarnings(
   client: IncusClient,
   names: readonly string[],
@@ -89,7 +53,8 @@ export async function* diagnoseWarnings(
     const { metadata } = await client.get('/1.0/warnings', { recursion: '1', 'all-projects': 'true' });
     open = (warningsSchema.parse(metadata) ?? []).filter(({ status }) => status === 'new');
   } catch (error) {
-    return yield failed('warnings of Incus', error, 'See `incus warning list`.');
+    const finding = sentence((error as Error).message);
+    return yield broken('warnings of Incus', finding, 'See `incus warning list`.');
   }
   const reported = open
     .filter(({ type }) => !REPORTED_ELSEWHERE.has(type))
@@ -109,26 +74,12 @@ function diagnosisOf(one: IncusWarning, names: readonly string[]): Diagnosis | u
   const { type, severity, entity_url: entity, location, last_message: message, uuid } = one;
   const where = location === 'none' || location === '' ? '' : ` on ${location}`;
   const name = decodeURIComponent(entity.split('?')[0]?.split('/').at(-1) ?? '');
-  const meaning = meanings[type];
-  if (meaning !== undefined) return warning(`${meaning.subject}${where}`, meaning.finding, meaning.remedy);
-  const kind = UNAVAILABLE[type];
-  if (kind !== undefined && !names.includes(name)) return undefined;
-  if (kind !== undefined)
-    return broken(
-      `${kind} ${name}${where}`,
-      `Incus could not set it up there, and machines that need it do not start: ${sentence(message)}`,
-      `Fix the cause; Incus retries every minute. \`incus warning show ${uuid}\` has the details.`,
-    );
-  if (type === AUTOSTART_FAILURE)
-    return warning(
-      `instance ${name}${where}`,
-      `It did not start with its host: ${sentence(message)}`,
-      `Fix the cause and check it with \`incus start ${name}\`. Then \`incus warning acknowledge ${uuid}\`.`,
-    );
-  if (severity === 'low') return undefined;
-  return warning(
+  const isUnavailable = UNAVAILABLE.has(type);
+  const remedy = remedies[type] ?? 'Fix the cause.';
+  if (isUnavailable ? !names.includes(name) : severity === 'low' && !(type in remedies)) return undefined;
+  return (isUnavailable ? broken : warning)(
     `warning of Incus${where}`,
-    `${type}: ${sentence(message)}`,
-    `See \`incus warning show ${uuid}\`; run \`incus warning acknowledge ${uuid}\` when it is resolved.`,
+    sentence([name === '' ? type : `${type} (${name})`, message].filter(Boolean).join(': ')),
+    `${remedy} \`incus warning show ${uuid}\` has the details; acknowledge it when it is resolved.`,
   );
 }

@@ -10,17 +10,12 @@ import { isUnmarked, UNMARKED } from '../fleet.ts';
 import { listDomains, observeDomains } from '../hosts/domains.ts';
 import { type HostShell, openHostShell, openLogin } from '../hosts/host-shell.ts';
 import { readHostView } from '../hosts/host-view.ts';
-import { countUnits, type HostAnswer } from '../hosts/inventory.ts';
+import { countUnits, viewsIn } from '../hosts/inventory.ts';
 import { type HostView, roomOf } from '../hosts/room.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
-import {
-  diagnoseCapabilities,
-  diagnoseConnection,
-  diagnoseImages,
-  diagnoseNetwork,
-  diagnosePool,
-} from './libvirt-checks.ts';
-import { type CheckedHost, diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
+import { readHosts } from '../placement.ts';
+import { diagnoseConnection, diagnoseView } from './libvirt-checks.ts';
+import { type CheckedHost, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
 /** Checks every prerequisite of every host, and the catalog's requirements. Changes nothing. */
 export async function* diagnose(
@@ -34,8 +29,9 @@ export async function* diagnose(
   }));
   try {
     yield* sideBySide(opened.map((each) => diagnoseHost({ ...each, config, catalog, clock })));
-    yield* await diagnoseMachines(opened.map(({ host, shell }) => ({ ...host, shell })));
-    yield* await diagnoseRoom(opened, config, catalog);
+    const members = opened.map(({ host, shell }) => ({ ...host, shell }));
+    yield* await diagnoseMachines(members);
+    yield* await diagnoseRoom(members, config, { catalog, clock });
   } finally {
     await Promise.all(hosts.map(({ login }) => login.close()));
   }
@@ -44,22 +40,13 @@ export async function* diagnose(
 
 /** Reports how much room there is for each offer. Hosts that do not answer have their own findings. */
 async function diagnoseRoom(
-  opened: readonly Pick<CheckedHost, 'host' | 'shell'>[],
+  hosts: readonly (Host & { shell: HostShell })[],
   config: LibvirtConfig,
-  catalog: Catalog,
+  { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
 ): Promise<Diagnosis[]> {
-  const answers = await Promise.all(
-    opened.map(async ({ host, shell }): Promise<HostAnswer> => {
-      try {
-        return { host: host.name, view: await readHostView(host, shell, config.gpu_types) };
-      } catch (error) {
-        if (error instanceof VirshError) return { host: host.name, unknown: error.message };
-        throw error;
-      }
-    }),
-  );
+  const answers = await readHosts(hosts, { clock, config });
   return [
-    ...answers.flatMap((answer) => ('view' in answer ? diagnosePromises(answer.view, config) : [])),
+    ...viewsIn(answers).flatMap((view) => diagnosePromises(view, config)),
     ...diagnoseFreeUnits(
       countUnits(catalog, answers, [], config),
       'Fix what the line says of each host; the reserve and the overcommit of a host are in platform.hosts.',
@@ -85,33 +72,18 @@ function diagnosePromises(view: HostView, { hosts }: LibvirtConfig): Diagnosis[]
 export async function* diagnoseHost(checked: CheckedHost): AsyncIterable<Diagnosis> {
   const connection = await diagnoseConnection(checked);
   yield* connection;
-  const answers = connection.every(({ verdict }) => verdict !== 'broken');
   const { facts, diagnoses } = await diagnoseShell(checked);
   yield* diagnoses;
-  if (answers)
-    for (const check of [diagnosePool, diagnoseImages, diagnoseCapabilities, diagnoseNetwork])
-      yield* await unlessSilent(checked, check);
-  if (facts === undefined) return;
-  yield* await diagnoseAccelerator(checked, facts);
-  if (answers) yield* await unlessSilent(checked, (one) => diagnoseGpus(one, facts));
-}
-
-/** Runs the checks of a host, which may become unreachable meanwhile. */
-async function unlessSilent(
-  checked: CheckedHost,
-  check: (checked: CheckedHost) => Promise<Diagnosis[]>,
-): Promise<Diagnosis[]> {
+  if (facts === undefined || connection.some(({ verdict }) => verdict === 'broken')) return;
+  const { host, shell, config } = checked;
   try {
-    return await check(checked);
+    const view = await readHostView(host, shell, config.gpu_types);
+    yield* await diagnoseView(checked, view);
+    yield* diagnoseGpus(checked, facts, view);
   } catch (error) {
     if (!(error instanceof VirshError)) throw error;
-    return [
-      broken(
-        `host ${checked.host.name}`,
-        error.message,
-        'Fix what libvirt reports, and run the check again.',
-      ),
-    ];
+    const remedy = 'Fix what libvirt reports, and run the check again.';
+    yield broken(`host ${host.name}`, error.message, remedy);
   }
 }
 

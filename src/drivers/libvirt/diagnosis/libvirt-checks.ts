@@ -1,10 +1,8 @@
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { onProblem, VirshError, type VirshProblem } from '../errors.ts';
-import { DOMCAPABILITIES, type Filesystem, readCapabilities, readHostFacts } from '../hosts/host-facts.ts';
-import { LEAST_FREE_GB } from '../hosts/host-view.ts';
-import { hasNetworkFilter, NETWORK_FILTER } from '../network.ts';
+import { VirshError, type VirshProblem } from '../errors.ts';
+import type { HostView } from '../hosts/room.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
-import { poolFolder } from '../pool.ts';
+import { descend, parseXml, textOf } from '../xml.ts';
 import type { CheckedHost } from './shell-checks.ts';
 
 /**
@@ -57,72 +55,37 @@ function versionsOf(subject: string, text: string): Diagnosis[] {
   });
 }
 
-export async function diagnosePool(checked: CheckedHost): Promise<Diagnosis[]> {
-  const { host } = checked;
-  const { pool, reserve } = host.options;
-  const subject = `pool ${pool} on host ${host.name}`;
-  try {
-    const text = await host.virsh(['pool-info', '--bytes', pool]);
-    const value = (name: string): string =>
-      new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(text)?.[1]?.trim() ?? '';
-    if (value('State') !== 'running')
-      return [
-        broken(
-          subject,
-          `it is ${value('State')}`,
-          `virsh pool-start ${pool} && virsh pool-autostart ${pool}`,
-        ),
-      ];
-    const filesystem = await filesystemOf(checked);
-    if (filesystem?.isReadOnly)
-      return [
-        broken(
-          subject,
-          `its file system ${filesystem.mount} is read-only: no machine is made there, and none can write`,
-          `See the host's kernel log (dmesg), repair the file system, then: mount -o remount,rw ${filesystem.mount}`,
-        ),
-      ];
-    // Libvirt's own figure is as old as the last refresh of the pool.
-    const freeGb = filesystem?.freeGb ?? Number(value('Available')) / 1024 ** 3;
-    const room =
-      freeGb < Math.max(reserve.disk_gb, LEAST_FREE_GB)
-        ? broken(
-            subject,
-            `${freeGb.toFixed(1)} GB are free, less than reserve.disk_gb: the host gets no machine`,
-            'Free some disk space, or lower reserve.disk_gb.',
-          )
-        : ok(subject, `it runs, ${freeGb.toFixed(1)} GB are free`);
-    if (value('Autostart') === 'yes') return [room];
-    return [room, warning(subject, 'it does not start with the host', `virsh pool-autostart ${pool}`)];
-  } catch (error) {
-    if (!(error instanceof VirshError && error.problem === 'no_pool')) throw error;
-    const remedy = `virsh pool-define-as ${pool} dir --target /var/lib/libvirt/images/${pool} && virsh pool-build ${pool} && virsh pool-start ${pool} && virsh pool-autostart ${pool}`;
-    return [broken(subject, 'it does not exist', remedy)];
-  }
-}
-
-async function filesystemOf({ host, shell }: CheckedHost): Promise<Filesystem | undefined> {
-  const place = { stateDir: host.options.state_dir };
-  const reading = readHostFacts(shell, place, await poolFolder(host));
-  const facts = await reading.catch(onProblem('unreachable', undefined));
-  return facts?.filesystem;
+/** What is wrong with the host, and whether it has what its machines need. */
+export async function diagnoseView(checked: CheckedHost, view: HostView): Promise<Diagnosis[]> {
+  const subject = `host ${view.name}`;
+  const problems = view.problems.map(({ finding, remedy, isFatal }) =>
+    (isFatal ? broken : warning)(subject, finding, remedy),
+  );
+  return [
+    ...(view.fault === undefined ? [ok(subject, 'its pool, its network and its filters are ready')] : []),
+    ...problems,
+    ...(await diagnoseImages(checked, view)),
+    ...diagnoseCapabilities(checked, view),
+  ];
 }
 
 /** Checks the images of the offers that the host may get. */
-export async function diagnoseImages({ host, config, catalog }: CheckedHost): Promise<Diagnosis[]> {
+function diagnoseImages({ host, config, catalog }: CheckedHost, { volumes }: HostView): Promise<Diagnosis[]> {
   const images = new Map<string, Image | undefined>();
   for (const { machine, osOptions } of catalog.offers.values()) {
     const offer = libvirtOfferSchema.parse(machine);
     if (offer.host_group !== host.options.group) continue;
     for (const name of osOptions) images.set(name, offer.images[name] ?? config.images[name]);
   }
-  return Promise.all([...images].map(([name, image]) => diagnoseImage(host, name, image)));
+  return Promise.all([...images].map(([name, image]) => diagnoseImage(host, name, image, volumes)));
 }
 
+/** QEMU would open a backing file that an image names: another tenant's disk, or a file of the host. */
 async function diagnoseImage(
   host: CheckedHost['host'],
   name: string,
   image: Image | undefined,
+  volumes: HostView['volumes'],
 ): Promise<Diagnosis> {
   const subject = `image ${name} on host ${host.name}`;
   if (image === undefined)
@@ -131,36 +94,40 @@ async function diagnoseImage(
       'the platform has no image of that name',
       `Add it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
     );
-  try {
-    await host.virsh(['vol-info', '--pool', host.options.pool, image.volume]);
-    return ok(subject, `it is the volume ${image.volume}`);
-  } catch (error) {
-    if (!(error instanceof VirshError && (error.problem === 'no_volume' || error.problem === 'no_pool')))
-      throw error;
-    const remedy = `Run berth image import ${name} FILE. If you copied the file there by hand, run virsh pool-refresh.`;
-    return broken(subject, `the pool has no volume ${image.volume}`, remedy);
-  }
+  const { volume } = image;
+  if (!volumes.has(volume))
+    return broken(
+      subject,
+      `the pool has no volume ${volume}`,
+      'Copy it into the folder of the pool, and run virsh pool-refresh.',
+    );
+  const xml = parseXml(await host.virsh(['vol-dumpxml', '--pool', host.options.pool, '--', volume]));
+  const backing = textOf(descend(xml, 'backingStore', 'path'));
+  if (backing === '') return ok(subject, `it is the volume ${volume}`);
+  return broken(
+    subject,
+    `it has the backing file ${backing}`,
+    'Replace it by one file that has both: qemu-img convert -O qcow2.',
+  );
 }
 
-/**
- * Checks libvirt for what its machines need besides images: firmware if an offer uses UEFI, and KVM if it is
- * required.
- */
-export async function diagnoseCapabilities({ host, config, catalog }: CheckedHost): Promise<Diagnosis[]> {
+/** Checks libvirt for what its machines need besides images: KVM, and firmware if an offer uses UEFI. */
+function diagnoseCapabilities(
+  { host, config, catalog }: CheckedHost,
+  { capabilities: has }: HostView,
+): Diagnosis[] {
   const offers = [...catalog.offers.values()].map(({ machine }) => libvirtOfferSchema.parse(machine));
   const needsUefi = offers.some((offer) => offer.uefi && offer.host_group === host.options.group);
-  const needsKvm = config.accelerator === 'kvm';
-  if (!needsUefi && !needsKvm) return [];
-  // `hostname` never fails, so the call succeeds even if libvirt refuses `domcapabilities`.
-  const has = readCapabilities(await host.virsh([`${DOMCAPABILITIES}; hostname`]));
   const uefi = `UEFI on host ${host.name}`;
   const kvm = `KVM on host ${host.name}`;
-  return [
-    ...(needsUefi
-      ? [has.uefi ? ok(uefi, 'libvirt has UEFI firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY)]
-      : []),
-    ...(needsKvm ? [has.kvm ? ok(kvm, 'libvirt has KVM') : broken(kvm, NO_KVM, KVM_REMEDY)] : []),
-  ];
+  const found: Diagnosis[] = [];
+  if (needsUefi)
+    found.push(has.uefi ? ok(uefi, 'libvirt has UEFI firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY));
+  if (config.accelerator === 'tcg') return found;
+  if (has.kvm) found.push(ok(kvm, 'libvirt has KVM'));
+  else if (config.accelerator === 'kvm') found.push(broken(kvm, NO_KVM, KVM_REMEDY));
+  else found.push(warning(kvm, 'libvirt has no KVM: guests are emulated, and slow', KVM_REMEDY));
+  return found;
 }
 
 const NO_UEFI = 'libvirt has no UEFI firmware: offers with uefi: true get no machine on this host';
@@ -168,45 +135,3 @@ const UEFI_REMEDY = 'Install the firmware; Debian: ovmf.';
 const NO_KVM = 'libvirt has no KVM, but platform.accelerator is kvm: the host gets no machine';
 const KVM_REMEDY =
   'Enable VT-x or AMD-V in the firmware, and load kvm_intel or kvm_amd. If emulation is intended, set platform.accelerator to tcg.';
-
-export async function diagnoseNetwork({ host }: CheckedHost): Promise<Diagnosis[]> {
-  const { network } = host.options;
-  const filters = await host.virsh(['nwfilter-list']);
-  const subject = `network filter on host ${host.name}`;
-  const filter = hasNetworkFilter(filters)
-    ? ok(subject, `${NETWORK_FILTER} is there`)
-    : broken(
-        subject,
-        `there is no ${NETWORK_FILTER}, which stops machines from using addresses of other machines`,
-        'Install the filters of libvirt; Debian: libvirt-daemon-config-nwfilter.',
-      );
-  return network.mode === 'nat' ? [filter, ...(await diagnoseNat(host, network.network))] : [filter];
-}
-
-async function diagnoseNat(host: CheckedHost['host'], network: string): Promise<Diagnosis[]> {
-  const subject = `network ${network} on host ${host.name}`;
-  try {
-    const text = await host.virsh(['net-info', network]);
-    if (!/^Active:\s+yes/m.test(text))
-      return [
-        broken(
-          subject,
-          'it is not active: nothing reaches the machines of this host',
-          `virsh net-start ${network} && virsh net-autostart ${network} && systemctl restart libvirtd, which reattaches the interfaces of running guests.`,
-        ),
-      ];
-    const active = ok(subject, 'it is active');
-    return /^Autostart:\s+yes/m.test(text)
-      ? [active]
-      : [active, warning(subject, 'it does not start with the host', `virsh net-autostart ${network}`)];
-  } catch (error) {
-    if (!(error instanceof VirshError && error.problem === 'no_network')) throw error;
-    return [
-      broken(
-        subject,
-        'it does not exist',
-        'Define it with virsh net-define, as docs/how-to/libvirt.md shows.',
-      ),
-    ];
-  }
-}

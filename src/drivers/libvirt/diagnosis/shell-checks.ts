@@ -1,14 +1,13 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import { diagnoseClock } from '../../kit/obstacles.ts';
 import type { Host } from '../client.ts';
 import { VirshError } from '../errors.ts';
-import { type Gpu, listGpus } from '../gpus/gpus.ts';
-import { scanGpus } from '../gpus/pci-functions.ts';
-import { chooseAccelerator } from '../hosts/accelerator.ts';
-import { listDomains } from '../hosts/domains.ts';
+import type { Gpu } from '../gpus/gpus.ts';
 import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '../hosts/host-facts.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
+import type { HostView } from '../hosts/room.ts';
 import type { LibvirtConfig } from '../options.ts';
 
 export interface CheckedHost {
@@ -18,10 +17,6 @@ export interface CheckedHost {
   catalog: Catalog;
   clock: Clock;
 }
-
-/** A larger difference makes logs and certificates misleading; a much larger one affects leases. */
-const CLOCK_WARNING_MS = 2_000;
-const CLOCK_BROKEN_MS = 60_000;
 
 const placeOf = ({ host }: CheckedHost): ScriptPlace => ({ stateDir: host.options.state_dir });
 
@@ -34,16 +29,12 @@ export async function diagnoseShell(
   try {
     const before = clock.now();
     const facts = await readHostFacts(shell, placeOf(checked));
-    const offsetMs = facts.clockMs - (before + clock.now()) / 2;
-    const roundTripMs = clock.now() - before;
     return {
       facts,
       diagnoses: [
-        diagnoseTools(subject, facts),
-        diagnoseState(checked, facts),
-        diagnoseClock(host.name, offsetMs, roundTripMs),
-        ...diagnoseCordon(checked, facts),
-        ...(await diagnoseFiles(checked)),
+        ok(subject, 'it runs the commands of Berth'),
+        diagnoseClock(`host ${host.name}`, facts.clockMs, before, clock.now()),
+        ...(host.options.network.mode === 'nat' ? await diagnoseForwarding(checked) : []),
       ],
     };
   } catch (error) {
@@ -52,48 +43,6 @@ export async function diagnoseShell(
       'Check that `ssh HOST true` works without a prompt for the user that runs Berth, and that the host has a POSIX sh.';
     return { facts: undefined, diagnoses: [broken(subject, error.message, remedy)] };
   }
-}
-
-/**
- * Checks that the host has the programs for changing commands. These run on the host, which refuses those that come too
- * late.
- */
-function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
-  if (missing === undefined) return ok(subject, 'it runs the commands of Berth');
-  const remedy = 'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.';
-  return broken(
-    subject,
-    `${missing} is not installed: the host gets no machine, and none is changed`,
-    remedy,
-  );
-}
-
-function diagnoseState({ host }: CheckedHost, { canWriteState }: HostFacts): Diagnosis {
-  const { name, options } = host;
-  const subject = `state folder on host ${name}`;
-  return canWriteState
-    ? ok(subject, `${options.state_dir} can be written`)
-    : broken(
-        subject,
-        `${options.state_dir} cannot be written`,
-        `On the host: install -d -o USER ${options.state_dir}, for the user that Berth logs in as.`,
-      );
-}
-
-function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Diagnosis {
-  const subject = `clock of host ${name}`;
-  // The clock was read at some moment of the round trip, so half of it is subtracted.
-  const surelyMs = Math.max(0, Math.abs(offsetMs) - roundTripMs / 2);
-  const finding = `it differs from the clock of Berth by ${(offsetMs / 1000).toFixed(1)} s`;
-  const remedy = 'Synchronize both clocks with NTP; Debian: apt install chrony.';
-  if (surelyMs >= CLOCK_BROKEN_MS) return broken(subject, finding, remedy);
-  return surelyMs >= CLOCK_WARNING_MS ? warning(subject, finding, remedy) : ok(subject, finding);
-}
-
-function diagnoseCordon({ host }: CheckedHost, { cordon }: HostFacts): Diagnosis[] {
-  if (cordon === undefined) return [];
-  const remedy = `rm ${host.options.state_dir}/cordon, to sell it again.`;
-  return [warning(`host ${host.name}`, `it is cordoned: ${cordon}`, remedy)];
 }
 
 const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];
@@ -140,42 +89,9 @@ async function diagnoseForwarding(checked: CheckedHost): Promise<Diagnosis[]> {
   return found;
 }
 
-async function diagnoseFiles(checked: CheckedHost): Promise<Diagnosis[]> {
-  const { host, shell } = checked;
-  const { network } = host.options;
-  if (network.mode !== 'bridged') return diagnoseForwarding(checked);
-  const path = `/sys/class/net/${network.bridge}/bridge`;
-  const { lines } = await runHostScript(shell, placeOf(checked), ['exists', path]);
-  const subject = `bridge ${network.bridge} on host ${host.name}`;
-  return lines.length > 0
-    ? [ok(subject, 'it exists')]
-    : [
-        broken(
-          subject,
-          'it does not exist',
-          'Create it in the network configuration of the host, and add the network interface to it.',
-        ),
-      ];
-}
-
-export async function diagnoseAccelerator(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {
-  const { host, shell, config } = checked;
-  const subject = `accelerator of host ${host.name}`;
-  const verdict = await chooseAccelerator(shell, placeOf(checked), facts, config.accelerator);
-  if (!verdict.doubtful) return [ok(subject, `${verdict.accelerator}: ${verdict.finding}`)];
-  const remedy =
-    'Enable VT-x or AMD-V in the firmware, load kvm_intel or kvm_amd, and give the user access to /dev/kvm (group kvm). If emulation is intended, or KVM cannot be tested from here, set platform.accelerator.';
-  return [warning(subject, verdict.finding, remedy)];
-}
-
-export async function diagnoseGpus(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {
-  const { host, shell, config } = checked;
+export function diagnoseGpus(checked: CheckedHost, facts: HostFacts, { gpus }: HostView): Diagnosis[] {
+  const { host, config } = checked;
   if (Object.keys(config.gpu_types).length === 0) return [];
-  const domains = await listDomains(host);
-  const claimed = new Set(
-    domains.flatMap(({ pciFunctions, mark }) => [...pciFunctions, ...(mark?.gpus ?? [])]),
-  );
-  const gpus = listGpus(await scanGpus(shell, placeOf(checked)), config.gpu_types, claimed);
   if (gpus.length === 0) return [ok(`GPUs of host ${host.name}`, 'it has none of the types in gpu_types')];
   return [
     diagnoseIommu(host.name, facts),

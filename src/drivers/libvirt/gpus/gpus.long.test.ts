@@ -49,7 +49,6 @@ describe('the GPUs of a host', () => {
       nonfatalErrors: 0,
       numaNode: 0,
       linkWidth: 16,
-      maxLinkWidth: 16,
     });
   });
 
@@ -265,7 +264,6 @@ describe('after a reset', () => {
     nonfatalErrors: 3,
     numaNode: 0,
     linkWidth: 16,
-    maxLinkWidth: 16,
   };
   const seenAs = (is: Partial<PciFunction>) => ({
     functions: new Map([[card, { ...was, ...is }]]),

@@ -46,7 +46,6 @@ export interface PciFunction {
   /** Its NUMA node. -1 if the host has only one. */
   numaNode: number | undefined;
   linkWidth: number | undefined;
-  maxLinkWidth: number | undefined;
 }
 
 /** The state of a GPU in its mark on the host: used by a machine since its last reset, or out of use for a reason. */
@@ -103,7 +102,6 @@ function toFunction(address: PciAddress, fields: ReadonlyMap<string, string>): P
     nonfatalErrors: count('nonfatal'),
     numaNode: count('numa_node'),
     linkWidth: count('current_link_width'),
-    maxLinkWidth: count('max_link_width'),
   };
 }
 

@@ -44,16 +44,11 @@ export interface HostFacts {
   filesystem: Filesystem | undefined;
   /** Its clock, in milliseconds since the Unix epoch. */
   clockMs: number;
-  /** `vmx` or `svm`. Undefined without hardware virtualization. */
-  virtualization: string | undefined;
-  hasKvmDevice: boolean;
   iommuOn: boolean;
   vfioLoaded: boolean;
   canWriteState: boolean;
   /** A missing program that changing commands need. */
   missing: string | undefined;
-  /** Reason from the file `cordon` for not placing new machines. Undefined if the file does not exist. */
-  cordon: string | undefined;
 }
 
 /** @throws {VirshError} */
@@ -73,13 +68,10 @@ export async function readHostFacts(
   return {
     filesystem: toFilesystem(lines.find(([name]) => name === 'filesystem')),
     clockMs,
-    virtualization: facts.get('virtualization') || undefined,
-    hasKvmDevice: facts.has('kvm'),
     iommuOn: facts.has('iommu'),
     vfioLoaded: facts.has('vfio'),
     canWriteState: facts.has('state'),
     missing: facts.get('missing'),
-    cordon: facts.has('cordon') ? facts.get('cordon') || 'the file gives no reason' : undefined,
   };
 }
 

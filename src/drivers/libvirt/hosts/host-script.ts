@@ -5,7 +5,7 @@ import { FENCE } from './guard.ts';
  * installed. Arguments: a command, the root of the file system (empty, except in tests), the state folder, and the
  * command's own. Output: lines of tab-separated fields.
  *
- * - `facts [FOLDER]`: the folder's file system, clock, hardware virtualization, KVM, IOMMU, cordon, whether the state folder is writable, and whether
+ * - `facts [FOLDER]`: the folder's file system, clock, IOMMU, whether the state folder is writable, and whether
  *   virsh or flock is missing. Removes fences older than a day.
  * - `domains`: the names of libvirt's domains, stored or running; fails if it may not read them.
  * - `neighbours`: MAC and IPv4 addresses of the host's neighbour table.
@@ -16,7 +16,6 @@ import { FENCE } from './guard.ts';
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
  * - `processes UUID`: the QEMU processes of the domain, also those that libvirt does not know any more.
  * - `writer KEY [TEXT]`: the mark of the writer, after TEXT has replaced it; an empty TEXT removes it.
- * - `probe`: whether QEMU on KVM finishes a guest that counts to 100 million.
  * - `fenced RESOURCE FENCE COMMAND …`: runs another command; exits with 80 if a higher fence was seen for the
  *   resource.
  * - `mark ADDRESS REF NONCE`: marks the GPU for the machine; exits with 3 if it has another mark.
@@ -60,8 +59,6 @@ facts() {
     say filesystem "$mode" "$mount" $(stat -f -c "%S %b %a" "$root$1")
   }
   say clock "$(date +%s%3N)"
-  say virtualization "$(grep -m 1 -owE 'vmx|svm' "$root/proc/cpuinfo" 2>/dev/null)"
-  [ -e "$root/dev/kvm" ] && say kvm present
   for group in "$root"/sys/kernel/iommu_groups/*; do [ -d "$group" ] && { say iommu on; break; }; done
   [ -d "$root/sys/bus/pci/drivers/vfio-pci" ] && say vfio loaded
   above=$state
@@ -69,7 +66,6 @@ facts() {
   [ -w "$above" ] && say state writable
   for tool in virsh flock; do command -v $tool >/dev/null || say missing "$tool"; done
   [ -d "$state/fences" ] && find "$state/fences" -type f -mmin +1440 -exec rm -f {} + 2>/dev/null
-  [ -e "$state/cordon" ] && { first "$state/cordon"; say cordon "$value"; }
   return 0
 }
 
@@ -116,7 +112,7 @@ halted() {
 
 function_of() {
   at=$root/sys/bus/pci/devices/$1
-  for key in vendor device class numa_node reset_method current_link_width max_link_width; do
+  for key in vendor device class numa_node reset_method current_link_width; do
     first "$at/$key"
     say pci "$1" $key "$value"
   done
@@ -151,23 +147,6 @@ gpus() {
   done
   for mark in "$state"/gpus/*; do [ -f "$mark" ] && { first "$mark"; say mark "${'$'}{mark##*/}" "$value"; }; done
   return 0
-}
-
-probe() {
-  rom=$(mktemp) || exit 1
-  trap 'rm -f "$rom"' EXIT
-  {
-    head -c 65280 /dev/zero
-    printf '\372\146\271\000\341\365\005\146\111\165\374\260\041\272\001\005\356\364\353\375'
-    head -c 220 /dev/zero
-    printf '\351\015\377'
-    head -c 13 /dev/zero
-  } > "$rom"
-  timeout -s KILL "$1" qemu-system-x86_64 -accel kvm -cpu host -machine q35 -m 16 -nodefaults -no-user-config \
-    -display none -no-reboot -device isa-debug-exit,iobase=0x501,iosize=2 -bios "$rom" < /dev/null > "$rom.log" 2>&1
-  status=$?
-  say probe $status "$(head -c 300 "$rom.log" | tr '\n\t' '  ')"
-  rm -f "$rom.log"
 }
 
 # The state folder is changed by one call at a time, and a mark only by whoever knows what it says.
@@ -205,7 +184,6 @@ case $command in
       grep -qsxzF -e -uuid "$file" && say process "${'$'}{value##*/}"
     done
     exit 0 ;;
-  probe) probe "$1" ;;
   writer)
     file=$state/writers/$1
     if [ $# -gt 1 ]; then

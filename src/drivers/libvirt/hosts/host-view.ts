@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
 import type { Host } from '../client.ts';
-import { type HostDomain, isMachine } from '../domain-xml.ts';
+import { type HostDomain, isMachine, NETWORK_FILTER } from '../domain-xml.ts';
 import { onProblem, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
-import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
+import { hasNetworkFilter, natUnits, takenPorts } from '../network.ts';
 import type { HostOptions } from '../options.ts';
 import { descend, parseXml, textOf } from '../xml.ts';
 import { observeDomains } from './domains.ts';
@@ -17,7 +17,7 @@ import {
   runHostScript,
 } from './host-facts.ts';
 import type { HostShell } from './host-shell.ts';
-import type { Claim, HostView, Size } from './room.ts';
+import type { Claim, HostProblem, HostView, Size } from './room.ts';
 
 interface Hardware {
   vcpus: number;
@@ -26,9 +26,8 @@ interface Hardware {
   pool: Disk;
   /** The pool's folder on the host. */
   folder: string;
-  /** Why libvirt cannot start new machines. Undefined if it can. */
-  fault: string | undefined;
   capabilities: Capabilities;
+  problems: readonly HostProblem[];
 }
 
 interface Disk {
@@ -54,18 +53,20 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     sellsGpus ? scanGpus(shell, place) : undefined,
   ]);
   const disk = facts.filesystem ?? hardware.pool;
+  const problems = [
+    ...hardware.problems,
+    ...problemsOfShell(options, facts, disk),
+    ...(await missingBridge(options, shell)),
+  ];
   const claims = domains.map(toClaim);
   const claimed = new Set(claims.flatMap(({ pciFunctions }) => pciFunctions));
   return {
     name: host.name,
     datacenter: options.datacenter,
     group: options.group,
-    cordon: cordonOf(options, facts, disk),
-    fault:
-      hardware.fault ??
-      readOnlyFault(options.pool, facts) ??
-      unpreparedFor(options, facts) ??
-      (await missingBridge(options, shell)),
+    cordon: undefined,
+    fault: problems.find(({ isFatal }) => isFatal)?.finding,
+    problems,
     volumes: new Set(volumes.map(({ path }) => basename(path))),
     capabilities: hardware.capabilities,
     sellable: sellableOf(hardware, volumes, disk, options),
@@ -81,18 +82,48 @@ function freeAddresses({ network }: HostOptions, domains: readonly HostDomain[])
   return natUnits(network) - takenPorts(domains).size;
 }
 
-function cordonOf({ reserve }: HostOptions, { cordon }: HostFacts, { freeGb }: Disk): string | undefined {
-  if (cordon !== undefined) return cordon;
-  if (freeGb < LEAST_FREE_GB) return `its pool is full: ${freeGb.toFixed(1)} GB are free`;
-  if (freeGb >= reserve.disk_gb) return undefined;
-  return `its pool has ${freeGb.toFixed(1)} GB free, less than reserve.disk_gb, ${reserve.disk_gb}`;
-}
+const fatal = (finding: string, remedy: string): HostProblem => ({ finding, remedy, isFatal: true });
+const harmless = (finding: string, remedy: string): HostProblem => ({ finding, remedy, isFatal: false });
 
-/** Why nothing can be written to the pool. Undefined if it can, or if the shell does not see its folder. */
-function readOnlyFault(pool: string, { filesystem }: HostFacts): string | undefined {
-  return filesystem?.isReadOnly
-    ? `the file system of its pool ${pool}, ${filesystem.mount}, is read-only`
-    : undefined;
+function problemsOfShell(
+  { pool, reserve, state_dir: stateDir }: HostOptions,
+  { filesystem, missing, canWriteState }: HostFacts,
+  { freeGb }: Disk,
+): HostProblem[] {
+  const found: HostProblem[] = [];
+  if (filesystem?.isReadOnly)
+    found.push(
+      fatal(
+        `the file system of its pool ${pool}, ${filesystem.mount}, is read-only`,
+        `See the host's kernel log (dmesg), repair the file system, then: mount -o remount,rw ${filesystem.mount}`,
+      ),
+    );
+  const free = freeGb.toFixed(1);
+  if (freeGb < LEAST_FREE_GB)
+    found.push(fatal(`its pool is full: ${free} GB are free`, 'Free some disk space.'));
+  else if (freeGb < reserve.disk_gb)
+    found.push(
+      fatal(
+        `its pool has ${free} GB free, less than reserve.disk_gb, ${reserve.disk_gb}`,
+        'Free some disk space, or lower reserve.disk_gb.',
+      ),
+    );
+  // The host refuses commands that come too late only with these.
+  if (missing !== undefined)
+    found.push(
+      fatal(
+        `it has no ${missing}`,
+        'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.',
+      ),
+    );
+  if (!canWriteState)
+    found.push(
+      fatal(
+        `its state folder ${stateDir} cannot be written`,
+        `On the host: install -d -o USER ${stateDir}, for the user that Berth logs in as.`,
+      ),
+    );
+  return found;
 }
 
 /** What the files of others take of the pool's file system cannot be sold, although it counts as its size. */
@@ -118,12 +149,6 @@ async function readHardware(host: Host): Promise<Hardware> {
     `${DOMCAPABILITIES}; pool-refresh ${pool}; pool-info --bytes ${pool}; pool-dumpxml ${pool}; ${net}nwfilter-list; nodeinfo`,
   ]);
   const isPoolUp = /^State:\s+running/m.test(text);
-  const isNetUp = network.mode !== 'nat' || /^Active:\s+yes/m.test(text);
-  const faults = [
-    ...(isPoolUp ? [] : [`its pool ${pool} is not active`]),
-    ...(isNetUp ? [] : ['its network is not active']),
-    ...(hasNetworkFilter(text) ? [] : [`it has no network filter ${NETWORK_FILTER}`]),
-  ];
   const value = (name: string): number => {
     const [, number] = new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text) ?? [];
     if (number === undefined)
@@ -140,23 +165,56 @@ async function readHardware(host: Host): Promise<Hardware> {
     folder: isPoolUp
       ? textOf(descend(parseXml(/<pool[\s\S]*<\/pool>/.exec(text)?.[0] ?? '<pool/>'), 'target', 'path'))
       : '',
-    fault: faults[0],
     capabilities: readCapabilities(text),
+    problems: problemsOfLibvirt(host.options, text, isPoolUp),
   };
 }
 
-/** Why the host cannot refuse commands that come too late. Undefined if it can. */
-function unpreparedFor({ state_dir: stateDir }: HostOptions, { missing, canWriteState }: HostFacts) {
-  if (missing !== undefined) return `it has no ${missing}`;
-  return canWriteState ? undefined : `its state folder ${stateDir} cannot be written`;
+function problemsOfLibvirt({ pool, network }: HostOptions, text: string, isPoolUp: boolean): HostProblem[] {
+  const found: HostProblem[] = [];
+  const [ofPool = '', ofNetwork = ''] = text.split(/<pool[\s\S]*<\/pool>/);
+  const isManual = (part: string): boolean => /^Autostart:\s+no/m.test(part);
+  const startPool = `virsh pool-start ${pool} && virsh pool-autostart ${pool}`;
+  if (!isPoolUp)
+    found.push(
+      fatal(
+        `its pool ${pool} is not active`,
+        `${startPool}. If there is none, first virsh pool-define-as ${pool} dir --target /var/lib/libvirt/images/${pool} && virsh pool-build ${pool}`,
+      ),
+    );
+  else if (isManual(ofPool))
+    found.push(harmless(`its pool ${pool} does not start with the host`, `virsh pool-autostart ${pool}`));
+  if (network.mode === 'nat') {
+    const { network: net } = network;
+    if (!/^Active:\s+yes/m.test(text))
+      found.push(
+        fatal(
+          'its network is not active: nothing reaches the machines of this host',
+          `virsh net-start ${net} && virsh net-autostart ${net} && systemctl restart libvirtd, which reattaches the interfaces of running guests. If there is none, first virsh net-define, as docs/how-to/libvirt.md shows.`,
+        ),
+      );
+    else if (isManual(ofNetwork))
+      found.push(harmless(`its network ${net} does not start with the host`, `virsh net-autostart ${net}`));
+  }
+  if (!hasNetworkFilter(text))
+    found.push(
+      fatal(
+        `it has no network filter ${NETWORK_FILTER}, which stops machines from using addresses of other machines`,
+        'Install the filters of libvirt; Debian: libvirt-daemon-config-nwfilter.',
+      ),
+    );
+  return found;
 }
 
-/** Reports a missing bridge. Undefined if the configured bridge exists. */
-async function missingBridge({ network, state_dir: stateDir }: HostOptions, shell: HostShell) {
-  if (network.mode !== 'bridged') return undefined;
-  const path = `/sys/class/net/${network.bridge}`;
-  const { lines } = await runHostScript(shell, { stateDir }, ['exists', path]);
-  return lines.length > 0 ? undefined : `it has no bridge ${network.bridge}`;
+async function missingBridge(
+  { network, state_dir: stateDir }: HostOptions,
+  shell: HostShell,
+): Promise<HostProblem[]> {
+  if (network.mode !== 'bridged') return [];
+  const { lines } = await runHostScript(shell, { stateDir }, ['exists', `/sys/class/net/${network.bridge}`]);
+  if (lines.length > 0) return [];
+  const remedy = 'Create it in the network configuration of the host, and add the network interface to it.';
+  return [fatal(`it has no bridge ${network.bridge}`, remedy)];
 }
 
 function toClaim(domain: HostDomain): Claim {
@@ -203,14 +261,13 @@ async function listVolumes(host: Host): Promise<Volume[]> {
 }
 
 /**
- * Disk promised by the pool besides the machines' root disks, which their claims include. The content of an imported
- * image is left out: the volume on top of it has the same size.
+ * Disk promised by the pool besides the machines' root disks, which their claims include.
  */
 function otherDiskGb(volumes: readonly Volume[], domains: readonly HostDomain[]): number {
   const rootDisks = new Set(
     domains.flatMap((domain) => (isMachine(domain) ? (domain.disks[0]?.path ?? []) : [])),
   );
   return volumes
-    .filter(({ path }) => !rootDisks.has(path) && !/\.[0-9a-f]{64}$/.test(path))
+    .filter(({ path }) => !rootDisks.has(path))
     .reduce((total, { capacityGb }) => total + capacityGb, 0);
 }

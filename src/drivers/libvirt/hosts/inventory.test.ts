@@ -54,7 +54,7 @@ describe('the inventory', () => {
 
   const small = aHost({ sellable: { vcpus: 16, memoryMb: 65_536, diskGb: 11.8 } });
   const full = (ref: string | undefined) => aHost({ claims: [aClaim({ ref, vcpus: 16 })] });
-  const disk = 'kvm-1: it has 11 GB of free disk, but 50 are needed';
+  const disk = 'kvm-1: it has 11.8 free GB of disk, but 50 are needed';
   const cpus = 'kvm-1: it has 0 free vCPUs, but 4 are needed';
   it.each<[string, HostAnswer[], string[], string[] | undefined]>([
     ['no host has the size of', [{ host: 'kvm-1', view: small }], [disk], [disk]],

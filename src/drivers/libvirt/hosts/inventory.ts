@@ -6,6 +6,7 @@ import type {
   ObservedHost,
 } from '../../../orchestrator/model/inventory.ts';
 import { listObstacles, withObstacles } from '../../kit/obstacles.ts';
+import { datacentersOf } from '../../kit/room.ts';
 import type { Gpu } from '../gpus/gpus.ts';
 import { imageOf, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import {
@@ -23,12 +24,16 @@ import {
 /** A host's view, or why it is unknown. */
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
 
-/** The needs of a machine of the offer in a datacenter, with a root disk of `diskGb`. */
+export const viewsIn = (answers: readonly HostAnswer[]): HostView[] =>
+  answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
+export const problemsIn = (answers: readonly HostAnswer[]): string[] =>
+  answers.flatMap((answer) => ('unknown' in answer ? [answer.unknown] : []));
+
+/** The needs of a machine of the offer in a datacenter. */
 function toWanted(
-  offer: Pick<Offer, 'machine' | 'vcpus' | 'memoryGb' | 'gpuCount' | 'gpuType' | 'osOptions'>,
+  offer: Offer,
   { images, accelerator }: Pick<LibvirtConfig, 'images' | 'accelerator'>,
   datacenter: string,
-  diskGb: number,
 ): Wanted {
   const machine = libvirtOfferSchema.parse(offer.machine);
   return {
@@ -39,7 +44,7 @@ function toWanted(
     needsKvm: accelerator === 'kvm',
     vcpus: offer.vcpus,
     memoryMb: offer.memoryGb * 1024,
-    diskGb,
+    diskGb: offer.storageGb,
     gpuCount: offer.gpuCount ?? 0,
     gpuType: offer.gpuType,
   };
@@ -50,28 +55,22 @@ function toWanted(
  * result is unknown. A stopped machine that released its resources is not counted, so its room is free.
  */
 export function countUnits(
-  { offers, regions }: Catalog,
+  catalog: Catalog,
   answers: readonly HostAnswer[],
   avoidHosts?: readonly string[],
   config: Pick<LibvirtConfig, 'images' | 'accelerator'> = { images: {}, accelerator: 'auto' },
 ): Inventory {
-  const known = answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
-  const views = withCordons(known, avoidHosts);
-  if (views.length === 0) {
-    const reasons = answers.flatMap((answer) => ('unknown' in answer ? [answer.unknown] : []));
-    return { answer: 'unknown', reason: `no host answers: ${reasons.join('; ')}` };
-  }
-  const free = [...offers.values()].flatMap((offer): FreeUnits[] => {
-    const datacenters = new Set(
-      offer.placements.map(({ region }) => regions.get(region)?.datacenter ?? region),
-    );
-    return [...datacenters].map((datacenter) => {
-      const wanted = toWanted(offer, config, datacenter, offer.storageGb);
+  const views = withCordons(viewsIn(answers), avoidHosts);
+  if (views.length === 0)
+    return { answer: 'unknown', reason: `no host answers: ${problemsIn(answers).join('; ')}` };
+  const free = [...catalog.offers.values()].flatMap((offer): FreeUnits[] =>
+    [...datacentersOf(catalog, offer)].map((datacenter) => {
+      const wanted = toWanted(offer, config, datacenter);
       const units = views.reduce((sum, view) => sum + unitsOn(view, wanted), 0);
       const count = { offerId: offer.id, datacenter, units };
       return units > 0 ? count : withReasons(count, wanted, views, answers);
-    });
-  });
+    }),
+  );
   const hosts = answers.map((answer): ObservedHost => {
     if ('unknown' in answer) return { host: answer.host, state: 'silent', detail: answer.unknown };
     return toHost(views.find(({ name }) => name === answer.host) ?? answer.view);

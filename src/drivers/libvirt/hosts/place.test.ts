@@ -25,10 +25,10 @@ describe('the room of a host', () => {
     [
       'no memory',
       { claims: [aClaim({ memoryMb: 65_000 })] },
-      'it has 536 MiB of free memory, but 8192 are needed',
+      'it has 536 free MiB of memory, but 8192 are needed',
     ],
-    ['no address', { addresses: 0 }, 'it has no free port and address'],
-    ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of free disk, but 50 are needed'],
+    ['no address', { addresses: 0 }, 'it has 0 free ports and addresses, but 1 are needed'],
+    ['no disk', { otherDiskGb: 460.5 }, 'it has 39.5 free GB of disk, but 50 are needed'],
   ])('is none with %s', (_name, host, reason) => {
     expect(obstacleOf(aHost(host), aWish())).toContain(reason);
     expect(unitsOn(aHost(host), aWish())).toBe(0);

@@ -9,6 +9,7 @@ export function aHost(overrides: Partial<HostView> = {}): HostView {
     group: 'default',
     cordon: undefined,
     fault: undefined,
+    problems: [],
     volumes: new Set(),
     capabilities: { uefi: true, kvm: true },
     sellable: { vcpus: 16, memoryMb: 65_536, diskGb: 500 },
@@ -60,7 +61,6 @@ export function aGpu(address: string, overrides: Partial<Gpu> = {}, numaNode = 0
     nonfatalErrors: 0,
     numaNode,
     linkWidth: 16,
-    maxLinkWidth: 16,
   };
   return {
     address,

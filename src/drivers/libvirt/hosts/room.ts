@@ -1,4 +1,5 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import { CORDONED, type Limit, shortageIn, unitsWithin } from '../../kit/room.ts';
 import type { Gpu } from '../gpus/gpus.ts';
 import type { PciAddress } from '../gpus/pci-functions.ts';
 import type { ClaimState } from '../machine-mark.ts';
@@ -20,6 +21,13 @@ export interface Claim extends Size {
   pciFunctions: readonly PciAddress[];
 }
 
+/** What is wrong with a host. `isFatal`: it cannot start new machines. */
+export interface HostProblem {
+  finding: string;
+  remedy: string;
+  isFatal: boolean;
+}
+
 /** A host's current state, with the claims of all its domains, from any Berth. */
 export interface HostView {
   name: string;
@@ -27,8 +35,9 @@ export interface HostView {
   group: string;
   /** Why no new machine is placed here. Undefined if the host is open. */
   cordon: string | undefined;
-  /** Why libvirt cannot start new machines. Undefined if it can. */
+  /** Why it cannot start new machines: the first fatal of its problems. Undefined if it can. */
   fault: string | undefined;
+  problems: readonly HostProblem[];
   /** The volumes in its pool that may serve as base images. */
   volumes: ReadonlySet<string>;
   capabilities: Capabilities;
@@ -80,26 +89,26 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (wanted.needsKvm === true && !host.capabilities.kvm)
     return 'its libvirt has no KVM, which platform.accelerator requires';
   const missing = wanted.volumes?.find((name) => !host.volumes.has(name));
-  if (missing !== undefined) return `its pool has no ${missing}: run berth image import`;
+  if (missing !== undefined) return `its pool has no ${missing}: copy it there, and run virsh pool-refresh`;
+  return shortageIn(limitsOn(host, wanted));
+}
+
+function limitsOn(host: HostView, wanted: Wanted): Limit[] {
   const room = roomOf(host);
-  if (room.vcpus < wanted.vcpus) return `it has ${room.vcpus} free vCPUs, but ${wanted.vcpus} are needed`;
-  if (room.memoryMb < wanted.memoryMb)
-    return `it has ${room.memoryMb} MiB of free memory, but ${wanted.memoryMb} are needed`;
-  if (room.diskGb < wanted.diskGb)
-    return `it has ${Math.floor(room.diskGb)} GB of free disk, but ${wanted.diskGb} are needed`;
-  if (host.addresses !== undefined && host.addresses < 1) return 'it has no free port and address';
-  const gpus = freeGpus(host, wanted.gpuType).length;
-  if (gpus < wanted.gpuCount)
-    return `it has ${gpus} free ${wanted.gpuType}, but ${wanted.gpuCount} are needed`;
-  return undefined;
+  const { gpuType = 'GPUs' } = wanted;
+  return [
+    { what: 'vCPUs', left: room.vcpus, needed: wanted.vcpus },
+    { what: 'MiB of memory', left: room.memoryMb, needed: wanted.memoryMb },
+    { what: 'GB of disk', left: room.diskGb, needed: wanted.diskGb },
+    { what: 'ports and addresses', left: host.addresses ?? Number.POSITIVE_INFINITY, needed: 1 },
+    { what: gpuType, left: freeGpus(host, wanted.gpuType).length, needed: wanted.gpuCount },
+  ];
 }
 
 /** The hosts, with those in `avoid` marked as cordoned. */
 export function withCordons(hosts: readonly HostView[], avoid: readonly string[] = []): HostView[] {
   return hosts.map((host) =>
-    avoid.includes(host.name)
-      ? { ...host, cordon: host.cordon ?? 'an operator has cordoned it in Berth' }
-      : host,
+    avoid.includes(host.name) ? { ...host, cordon: host.cordon ?? CORDONED } : host,
   );
 }
 
@@ -122,18 +131,7 @@ export const countedOn = ({ claims }: HostView): OwnerRef[] =>
   claims.flatMap(({ ref, state }) => (ref === undefined || state === 'released' ? [] : [ref]));
 
 export function unitsOn(host: HostView, wanted: Wanted): number {
-  if (obstacleOf(host, wanted) !== undefined) return 0;
-  const room = roomOf(host);
-  const fits = [
-    [room.vcpus, wanted.vcpus],
-    [room.memoryMb, wanted.memoryMb],
-    [room.diskGb, wanted.diskGb],
-    [freeGpus(host, wanted.gpuType).length, wanted.gpuCount],
-  ] as const;
-  return Math.min(
-    host.addresses ?? Number.POSITIVE_INFINITY,
-    ...fits.flatMap(([has, each]) => (each > 0 ? Math.floor(has / each) : [])),
-  );
+  return obstacleOf(host, wanted) === undefined ? unitsWithin(limitsOn(host, wanted)) : 0;
 }
 
 /**

@@ -12,7 +12,7 @@ let guest: Guest;
 
 beforeEach(() => {
   const clock = new VirtualClock();
-  state = new SimulatorState(':memory:', clock);
+  state = new SimulatorState(':memory:');
   guest = {
     files: new GuestFiles(state, 'berth-1', () => []),
     clock,

@@ -3,6 +3,7 @@ import type { DriverManifest, Endpoint } from '../../../orchestrator/model/platf
 import type { HostRules, PlatformRules } from '../../../platform-model/rules.ts';
 import { generateHostKey } from '../../kit/host-key.ts';
 import { listObstacles } from '../../kit/obstacles.ts';
+import { CORDONED } from '../../kit/room.ts';
 import { GUEST_ADDRESS, GUEST_USER } from '../guest/guest.ts';
 import type { Draws, SimulatedCapacity, SimulatorBehavior } from '../options.ts';
 import type { SimulatedMachine } from './state.ts';
@@ -167,8 +168,6 @@ function hostsOf(pool: SimulatedCapacity): SimulatedHost[] {
     };
   });
 }
-
-const CORDONED = 'an operator has cordoned it in Berth';
 
 function withReasons(
   count: FreeUnits,

@@ -1,32 +1,11 @@
 import type { Call, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { type Answer, createPlatform, driverOf, type Platform } from '../../../platform-model/platform.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
+import { type Answer, createPlatform, driverOf } from '../../../platform-model/platform.ts';
 import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { Draws, defaultBehavior, type SimulatedCapacity, type SimulatorOptions } from '../options.ts';
+import { Draws, defaultBehavior, type SimulatorOptions } from '../options.ts';
 import { rulesOf } from './rules.ts';
 import { Runtime } from './runtime.ts';
-import { type SimulatedMachine, SimulatorState, type UnitEvent } from './state.ts';
-
-export interface SimulatorTruth {
-  capacity: readonly SimulatedCapacity[];
-  machines: (Pick<SimulatedMachine, 'power' | 'holdsUnit' | 'createdAt'> & {
-    ref: string;
-    offerId: string;
-    datacenter: string;
-  })[];
-  volumes: (Pick<VolumeRecord, 'state' | 'createdAt'> & { ref: string })[];
-  attachments: Pick<AttachmentRecord, 'volume' | 'machine' | 'state'>[];
-  units: UnitEvent[];
-}
-
-export interface Simulator extends PlatformDriver {
-  /**
-   * Returns the complete state, so that tools can compare an orchestrator's records with the truth. It is not part of
-   * the driver's port.
-   */
-  inspect(): Promise<SimulatorTruth>;
-}
+import { SimulatorState } from './state.ts';
 
 /**
  * A small datacenter in this process: machines with real SSH servers on loopback, volumes and physical capacity. Its
@@ -35,15 +14,12 @@ export interface Simulator extends PlatformDriver {
  *
  * @throws {InUse} if another process runs the machines of `options.stateFile`
  */
-export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<Simulator> {
+export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<PlatformDriver> {
   const config = { ...defaultBehavior, ...options.platform };
-  const state = new SimulatorState(options.stateFile, clock);
+  const state = new SimulatorState(options.stateFile);
   const draws = new Draws(config.seed);
   const rules = rulesOf(config, { capacity: () => options.capacity, draws });
-  const observer = {
-    refused: (spec: SimulatedMachine['spec']) => state.units.add('refused', spec, clock.now()),
-  };
-  const ports = { clock, rules, machineDraws: draws, volumeDraws: draws, storage: state, observer };
+  const ports = { clock, rules, machineDraws: draws, volumeDraws: draws, storage: state };
   const platform = createPlatform(ports, state.load());
   const runtime = new Runtime({ state, clock, draws, config, platform });
   await runtime.settleAll();
@@ -58,28 +34,10 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
       return ref === undefined ? runtime.settleAll().then(begin) : runtime.call(ref, begin);
     }),
     writer: state.writer,
-    inspect: async () => {
-      await runtime.settleAll();
-      return { capacity: options.capacity, ...truthOf(platform), units: state.units.all() };
-    },
     async close() {
       await runtime.close();
       state.close();
     },
-  };
-}
-
-function truthOf({
-  machines,
-  volumes,
-}: Platform<SimulatedMachine>): Omit<SimulatorTruth, 'capacity' | 'units'> {
-  return {
-    machines: machines.all().map(({ spec: { ref, offerId, datacenter }, ...record }) => {
-      const { power, holdsUnit, createdAt } = record;
-      return { ref, offerId, datacenter, power, holdsUnit, createdAt };
-    }),
-    volumes: volumes.all().map(({ spec: { ref }, state, createdAt }) => ({ ref, state, createdAt })),
-    attachments: volumes.attachments().map(({ volume, machine, state }) => ({ volume, machine, state })),
   };
 }
 

@@ -27,7 +27,7 @@ function machine(number: number): SimulatedMachine {
 it('writes as much for one machine beside thousands as for the first', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
   const path = join(folder, 'state.db');
-  const state = new SimulatorState(path, new VirtualClock());
+  const state = new SimulatorState(path);
   const other = new Database(path);
   const bytesOf = (number: number): number => {
     other.pragma('wal_checkpoint(TRUNCATE)');
@@ -46,7 +46,7 @@ it('writes as much for one machine beside thousands as for the first', () => {
 
 it('drops what a guest wrote while its machine was removed and the process ended', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
-  const open = () => new SimulatorState(join(folder, 'state.db'), new VirtualClock());
+  const open = () => new SimulatorState(join(folder, 'state.db'));
   const before = open();
   const file = { content: 'late', mode: 0o644, user: 'root', group: 'root' };
   before.machine(undefined, machine(1));
@@ -79,7 +79,7 @@ it('keeps a disowned machine with its disk, and shows neither after a restart', 
   ]);
   expect(await second.inventory?.()).toMatchObject({ free: [{ units: 1 }], counted: [] });
   await second.close();
-  const state = new SimulatorState(stateFile, clock);
+  const state = new SimulatorState(stateFile);
   expect([...state.load().machines].map(({ spec }) => spec.ref)).toEqual([ref]);
   state.close();
   const db = new Database(stateFile, { readonly: true });

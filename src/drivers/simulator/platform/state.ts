@@ -1,9 +1,8 @@
 import Database from 'better-sqlite3';
-import type { OwnerRef, WriterMarks } from '../../../orchestrator/model/platform-driver.ts';
+import type { WriterMarks } from '../../../orchestrator/model/platform-driver.ts';
 import type { Stored } from '../../../platform-model/platform.ts';
 import type { AttachmentRecord, MachineRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Storage } from '../../../platform-model/rules.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import type { HostKey } from '../../kit/host-key.ts';
 import type { StoredFile } from '../guest/guest.ts';
 import { takeStateLock } from './state-file.ts';
@@ -26,8 +25,6 @@ const schema = `
 export class SimulatorState implements Storage<SimulatedMachine> {
   readonly #db: Database.Database;
   readonly #unlock: () => void;
-  readonly #clock: Clock;
-  readonly units: UnitHistory;
   readonly writer: WriterMarks = {
     read: async (key) => [this.#all<WriterRecord>('writer').find((one) => one.key === key)?.text ?? ''],
     write: async (key, text) => this.#write('writer', key, { key, text } satisfies WriterRecord),
@@ -38,8 +35,7 @@ export class SimulatorState implements Storage<SimulatedMachine> {
    *
    * @throws {InUse} if another process uses the file
    */
-  constructor(file: string, clock: Clock, image?: Buffer) {
-    this.#clock = clock;
+  constructor(file: string, image?: Buffer) {
     this.#unlock = takeStateLock(file);
     try {
       this.#db = openDatabase(image ?? file);
@@ -47,7 +43,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
       this.#unlock();
       throw error;
     }
-    this.units = new UnitHistory(this.#db);
   }
 
   /** The state that an earlier process left. Deletes files that a guest wrote while its machine was being removed. */
@@ -63,7 +58,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
 
   machine(before: SimulatedMachine | undefined, after: SimulatedMachine | undefined): void {
     this.#db.transaction(() => {
-      this.units.record(before, after, this.#clock.now());
       this.#write('machine', (after ?? before)?.spec.ref, after);
       if (before !== undefined && after === undefined) this.deleteDisk(rootDisk(before.spec.ref));
     })();
@@ -164,51 +158,6 @@ function openDatabase(file: string | Buffer): Database.Database {
 
 function parseBody<T>(row: unknown): T {
   return JSON.parse((row as { body: string }).body) as T;
-}
-
-/** A machine took or freed a unit of an offer, or was refused because all were taken. */
-export interface UnitEvent {
-  /** Milliseconds since the epoch. A unit is freed when its machine ended, not when that was noticed. */
-  at: number;
-  event: 'taken' | 'freed' | 'refused';
-  ref: OwnerRef;
-  offerId: string;
-  datacenter: string;
-}
-
-/** Maximum number of events. Older ones are deleted. */
-const MAX_EVENTS = 100_000;
-
-/** The history of every unit, written together with the machine. Tests compare sales with it. */
-class UnitHistory {
-  readonly #db: Database.Database;
-
-  constructor(db: Database.Database) {
-    this.#db = db;
-    db.exec('CREATE TABLE IF NOT EXISTS unit_events (seq INTEGER PRIMARY KEY, body TEXT NOT NULL)');
-    db.prepare(
-      'DELETE FROM unit_events WHERE seq <= (SELECT coalesce(max(seq), 0) FROM unit_events) - ?',
-    ).run(MAX_EVENTS);
-  }
-
-  /** Records the effect of a machine's change on its unit. A machine that does not exist is undefined. */
-  record(before: MachineRecord | undefined, after: MachineRecord | undefined, now: number): void {
-    const record = after ?? before;
-    if (record === undefined || (before?.holdsUnit === true) === (after?.holdsUnit === true)) return;
-    const endedAt = Math.min(now, before?.until ?? now);
-    if (after?.holdsUnit === true) this.add('taken', record.spec, now);
-    else this.add('freed', record.spec, endedAt);
-  }
-
-  add(event: UnitEvent['event'], { ref, offerId, datacenter }: MachineRecord['spec'], at: number): void {
-    const entry: UnitEvent = { at, event, ref, offerId, datacenter };
-    this.#db.prepare('INSERT INTO unit_events (body) VALUES (?)').run(JSON.stringify(entry));
-  }
-
-  all(): UnitEvent[] {
-    const rows = this.#db.prepare('SELECT body FROM unit_events ORDER BY seq').all() as { body: string }[];
-    return rows.map(({ body }) => JSON.parse(body) as UnitEvent);
-  }
 }
 
 export interface SimulatedMachine extends MachineRecord {

@@ -55,30 +55,26 @@ async function life(of: PlatformDriver, clock: VirtualClock): Promise<object[]> 
 const withoutChance = (key: string, value: unknown) =>
   ['sshPort', 'external_port', 'hostKeyFingerprint'].includes(key) ? typeof value : value;
 
-it.each(['hot', 'cold'] as const)(
-  'answers each call as the simulator in this process does, with %s volumes',
-  async (attachVolume) => {
-    const platform = { attachVolume };
-    await using pair = await startRemotePair(platform);
-    const clock = new VirtualClock();
-    const simulator = await createSimulator({ stateFile: ':memory:', capacity: CAPACITY, platform }, clock);
-    const [here, there] = [await life(simulator, clock), await life(pair.driver, pair.clock)];
-    expect(there).toEqual(here);
-    const outcomes = here.map((each) => Object.values(each)[0]);
-    expect(new Set(outcomes)).toEqual(
-      new Set(['failed', 'pending', 'done', 'observed', 'gone', 'listed', 'counted']),
-    );
-    expect(pair.driver.manifest).toEqual({ ...simulator.manifest, createVisibleWithinMs: ORDER_VALID_MS });
-    await simulator.close();
-  },
-);
+it('answers each call as the simulator in this process does', async () => {
+  await using pair = await startRemotePair();
+  const clock = new VirtualClock();
+  const simulator = await createSimulator({ stateFile: ':memory:', capacity: CAPACITY }, clock);
+  const [here, there] = [await life(simulator, clock), await life(pair.driver, pair.clock)];
+  expect(there).toEqual(here);
+  const outcomes = here.map((each) => Object.values(each)[0]);
+  expect(new Set(outcomes)).toEqual(
+    new Set(['failed', 'pending', 'done', 'observed', 'gone', 'listed', 'counted']),
+  );
+  expect(pair.driver.manifest).toEqual({ ...simulator.manifest, createVisibleWithinMs: ORDER_VALID_MS });
+  await simulator.close();
+});
 
 it('finishes a create that it began before it was opened again', async () => {
   await using pair = await startRemotePair();
   expect(await pair.driver.create(machineSpec(), null)).toMatchObject({ outcome: 'pending' });
   await pair.clock.advance(10 * 60_000);
   doneValue(await pair.connect().create(machineSpec(), null));
-  expect((await pair.truth()).machines).toHaveLength(1);
+  expect(await pair.driver.list()).toMatchObject({ items: [{ ref: 'berth-1' }] });
 });
 
 /** Opens the driver with an address at which no server listens. */
@@ -88,8 +84,7 @@ async function openNowhere(): Promise<PlatformDriver> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
-  const options = { address: `http://127.0.0.1:${port}`, attachVolume: 'hot', token: undefined } as const;
-  return connectSimulator(options, new VirtualClock());
+  return connectSimulator({ address: `http://127.0.0.1:${port}`, token: undefined }, new VirtualClock());
 }
 
 /** Starts a server that is not a simulator; returns its driver and a function that closes both. */
@@ -98,7 +93,7 @@ async function against(answer: (socket: Socket) => void) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const driver = connectSimulator({ address, attachVolume: 'hot', token: undefined }, new VirtualClock());
+  const driver = connectSimulator({ address, token: undefined }, new VirtualClock());
   return {
     driver,
     async [Symbol.asyncDispose]() {
@@ -159,34 +154,38 @@ describe('a simulator that cannot be reached proves nothing', () => {
     const stranger = pair.connect('another-token-than-that');
     expect(await stranger.create(machineSpec(), null)).toMatchObject({ code: 'auth', sideEffect: 'none' });
     expect(await stranger.get('berth-1')).toMatchObject({ answer: 'unknown' });
-    expect((await pair.truth()).machines).toEqual([]);
+    expect(await pair.driver.list()).toMatchObject({ items: [] });
   });
 });
 
+/** The first call hangs. */
+function hangingOnce() {
+  let calls = 0;
+  return { token: undefined, plan: () => (calls++ === 0 ? ('hang' as const) : ('none' as const)) };
+}
+
 it('starts no step that was sent too long ago', async () => {
-  await using pair = await startRemotePair(instantly);
-  await pair.setFaults({ rates: { hang: 1 } });
+  await using pair = await startRemotePair(instantly, hangingOnce());
   const late = pair.driver.create(machineSpec({ ref: 'late' }), null);
-  await expect.poll(() => pair.faultCounts()).toEqual({ hang: 1 });
+  await expect.poll(() => pair.faulty.calls).toHaveLength(1);
   await pair.clock.advance(ORDER_VALID_MS + 1);
-  await pair.setFaults({ rates: {} });
+  pair.faulty.release();
   expect(await late).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
   expect(await pair.driver.get('late')).toEqual({ answer: 'gone' });
   doneValue(await pair.driver.create(machineSpec({ ref: 'in-time' }), null));
 });
 
 it('does not run a step that was cancelled while it hung', async () => {
-  await using pair = await startRemotePair(instantly);
+  await using pair = await startRemotePair(instantly, hangingOnce());
   const controller = new AbortController();
   const call = { deadline: pair.clock.now() + 60_000, fence: 1, signal: controller.signal };
-  await pair.setFaults({ rates: { hang: 1 } });
   const hanging = pair.driver.create(machineSpec({ ref: 'given-up' }), null, call);
-  await expect.poll(() => pair.faultCounts()).toEqual({ hang: 1 });
+  await expect.poll(() => pair.faulty.calls).toHaveLength(1);
   controller.abort();
   await expect(hanging).rejects.toThrow('was lost');
   // A round trip, so that the simulator notices the closed connection.
-  await pair.faultCounts();
-  await pair.setFaults({ rates: {} });
+  await pair.driver.get('given-up');
+  pair.faulty.release();
   expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });
   expect(await pair.driver.create(machineSpec({ ref: 'given-up' }), null, call)).toMatchObject({
     code: 'transient',
@@ -208,45 +207,6 @@ it('sends no step after its deadline, and refuses one of an earlier claim', asyn
     detail: expect.stringContaining('a later claim'),
   });
   expect(await pair.driver.get('berth-1')).toMatchObject({ value: { power: 'running' } });
-});
-
-it('injects faults by name and rate, the same ones for the same seed', async () => {
-  const drawn = async (seed: string): Promise<string[]> => {
-    await using pair = await startRemotePair(instantly);
-    await pair.setFaults({ seed, rates: { 'fail-before': 0.3, 'fail-after': 0.3, auth: 0.3 } });
-    const outcomes: string[] = [];
-    for (let index = 0; index < 20; index++)
-      outcomes.push(
-        await pair.driver
-          .create(machineSpec({ ref: `machine-${index}` }), null)
-          .then((step) => (step.outcome === 'failed' ? step.code : step.outcome))
-          .catch(() => 'rejected'),
-      );
-    return [...outcomes, ...(await pair.truth()).units.map(({ ref }) => ref)];
-  };
-  const first = await drawn('a');
-  expect(new Set(first)).toContain('rejected');
-  expect(new Set(first)).toContain('auth');
-  expect(await drawn('a')).toEqual(first);
-  expect(await drawn('b')).not.toEqual(first);
-});
-
-it('returns a false empty listing only if the fault is set', async () => {
-  await using pair = await startRemotePair(instantly);
-  doneValue(await pair.driver.create(machineSpec(), null));
-  await pair.setFaults({ rates: { 'lie-empty': 1 } });
-  expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });
-  expect(await pair.driver.get('berth-1')).toMatchObject({ answer: 'observed' });
-  expect((await pair.truth()).machines).toHaveLength(1);
-});
-
-it('has no control without a token', async () => {
-  await using pair = await startRemotePair(instantly, { token: undefined });
-  doneValue(await pair.driver.create(machineSpec(), null));
-  const headers = { 'Content-Type': 'application/json', Connection: 'close' };
-  expect((await fetch(`${pair.address}/control/truth`, { headers })).status).toBe(404);
-  const body = JSON.stringify({ seed: 'a', rates: { hang: 1 } });
-  expect((await fetch(`${pair.address}/control/faults`, { method: 'PUT', headers, body })).status).toBe(404);
 });
 
 it('ignores requests that a web page could send', async () => {
@@ -287,29 +247,7 @@ it.each([
 
 it('counts free units without hosts to avoid, and accepts an address with a slash at its end', async () => {
   await using pair = await startRemotePair(instantly, { token: undefined });
-  const options = { address: `${pair.address}/`, attachVolume: 'hot', token: undefined } as const;
-  const driver = connectSimulator(options, pair.clock);
+  const driver = connectSimulator({ address: `${pair.address}/`, token: undefined }, pair.clock);
   expect(await driver.inventory?.()).toMatchObject({ answer: 'counted', free: [{ units: 2 }] });
   await driver.close();
-});
-
-it('records the history of each unit', async () => {
-  await using pair = await startRemotePair({ ...instantly, destroyMs: [100, 100], stopMs: [200, 200] });
-  const { driver, clock } = pair;
-  const begun = clock.now();
-  for (const ref of ['a', 'b']) doneValue(await driver.create(machineSpec({ ref }), null));
-  expect(await driver.create(machineSpec({ ref: 'c' }), null)).toMatchObject({ code: 'capacity' });
-  await driver.destroy('a', null, anOrder);
-  await driver.stop('b', null);
-  await clock.advance(300);
-  doneValue(await driver.start('b', null));
-  const events = (await pair.truth()).units.map(({ at, event, ref }) => `${at - begun} ${event} ${ref}`);
-  expect(events).toEqual([
-    '0 taken a',
-    '0 taken b',
-    '0 refused c',
-    '100 freed a',
-    '200 freed b',
-    '300 taken b',
-  ]);
 });

@@ -6,15 +6,12 @@ import type { Clock } from '../../../ports/clock.ts';
 import { NotReached } from '../../../ports/errors.ts';
 import { orFailure, orUnknown } from '../../kit/answers.ts';
 import { hasCode, httpTransport, NO_CONNECTION } from '../../kit/http-transport.ts';
-import type { SimulatorBehavior } from '../options.ts';
 import { manifestOf } from '../platform/rules.ts';
 import { type CallName, ORDER_VALID_MS, type RemoteRequest, UNAUTHORIZED } from './protocol.ts';
 
 export interface RemoteSimulatorOptions {
   /** Address of a `berth simulator`, such as `http://127.0.0.1:8090`. */
   address: string;
-  /** As that simulator behaves; default: as the bundled one. */
-  attachVolume?: SimulatorBehavior['attachVolume'];
   token: string | undefined;
 }
 
@@ -32,7 +29,7 @@ const OUTCOMES = ['done', 'pending', 'failed'];
  * a read answers unknown and a step rejects: neither proves absence.
  */
 export function connectSimulator(
-  { address, attachVolume = 'hot', token }: RemoteSimulatorOptions,
+  { address, token }: RemoteSimulatorOptions,
   clock: Pick<Clock, 'now'>,
 ): PlatformDriver {
   // No limits: a caller that gives up aborts its call.
@@ -83,7 +80,7 @@ export function connectSimulator(
       }, toFailure);
 
   return {
-    manifest: manifestOf({ attachVolume }, ORDER_VALID_MS),
+    manifest: manifestOf({ attachVolume: 'hot' }, ORDER_VALID_MS),
     get: read('get', 'observed', 'gone'),
     list: read('list', 'listed'),
     inventory: (avoidHosts = []) => countFree(avoidHosts),

@@ -2,21 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { chooseAccelerator } from './accelerator.ts';
-import { type HostFacts, readHostFacts, readNeighbours } from './host-facts.ts';
+import { readHostFacts, readNeighbours } from './host-facts.ts';
 import { openHostShell } from './host-shell.ts';
 
-const facts: HostFacts = {
-  filesystem: undefined,
-  clockMs: 0,
-  virtualization: 'vmx',
-  hasKvmDevice: true,
-  iommuOn: false,
-  vfioLoaded: false,
-  canWriteState: true,
-  missing: undefined,
-  cordon: undefined,
-};
 const place = { stateDir: '/var/lib/berth' };
 
 /** A host with fake programs, each of which runs its script. */
@@ -31,52 +19,6 @@ function openHostWith(programs: Readonly<Record<string, string>>) {
   return { name: shell.name, run };
 }
 
-const openHostWhereQemu = (does: string) => openHostWith({ 'qemu-system-x86_64': does });
-
-describe('the accelerator', () => {
-  it('is KVM where a guest on it finished', async () => {
-    const host = openHostWhereQemu('exit 67');
-    expect(await chooseAccelerator(host, place, facts, 'auto')).toEqual({
-      accelerator: 'kvm',
-      doubtful: false,
-      finding: 'a test guest ran on KVM',
-    });
-  });
-
-  it.each<[string, string, Partial<HostFacts>, string]>([
-    ['the guest hangs', 'kill -9 $$', {}, 'the test guest did not finish within'],
-    ['QEMU fails', 'echo no MSR; exit 134', {}, 'QEMU on KVM ended with status 134: no MSR'],
-    ['the guest powers off without output', 'exit 0', {}, 'ended with status 0'],
-    ['QEMU is not installed', 'exit 127', {}, 'qemu-system-x86_64, needed to test KVM, is not installed'],
-    ['there is no device', 'exit 67', { hasKvmDevice: false }, 'there is no /dev/kvm'],
-    ['the processor runs no guests', 'exit 67', { virtualization: undefined }, 'neither vmx nor svm'],
-  ])(
-    'is TCG, with a warning for the operator, if %s [kvm-probed]',
-    async (_name, does, otherwise, finding) => {
-      const verdict = await chooseAccelerator(
-        openHostWhereQemu(does),
-        place,
-        { ...facts, ...otherwise },
-        'auto',
-      );
-      expect(verdict).toEqual({
-        accelerator: 'tcg',
-        doubtful: true,
-        finding: expect.stringContaining(finding),
-      });
-    },
-  );
-
-  it('is the configured one, without a test', async () => {
-    const host = openHostWhereQemu('exit 1');
-    for (const wanted of ['kvm', 'tcg'] as const)
-      expect(await chooseAccelerator(host, place, facts, wanted)).toMatchObject({
-        accelerator: wanted,
-        doubtful: false,
-      });
-  });
-});
-
 describe('a host reports', () => {
   it('its hardware and facts', async () => {
     const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
@@ -84,34 +26,18 @@ describe('a host reports', () => {
     const shell = openHostWith({ virsh: '', flock: '' });
     const read = () => readHostFacts(shell, { ...place, root });
     const none = {
-      virtualization: undefined,
-      hasKvmDevice: false,
       iommuOn: false,
       vfioLoaded: false,
-      cordon: undefined,
     };
     expect(await read()).toMatchObject(none);
-    for (const folder of [
-      'dev/kvm',
-      'proc',
-      'sys/kernel/iommu_groups/0',
-      'sys/bus/pci/drivers/vfio-pci',
-      'var/lib/berth',
-    ])
+    for (const folder of ['sys/kernel/iommu_groups/0', 'sys/bus/pci/drivers/vfio-pci', 'var/lib/berth'])
       mkdirSync(join(root, folder), { recursive: true });
-    writeFileSync(join(root, 'proc/cpuinfo'), 'flags\t\t: fpu svm vme\n');
-    writeFileSync(join(root, 'var/lib/berth/cordon'), 'a disk is replaced\n');
     expect(await read()).toEqual({
       clockMs: expect.any(Number),
-      virtualization: 'svm',
-      hasKvmDevice: true,
       iommuOn: true,
       vfioLoaded: true,
       canWriteState: true,
-      cordon: 'a disk is replaced',
     });
-    writeFileSync(join(root, 'var/lib/berth/cordon'), '');
-    expect((await read()).cordon).toBe('the file gives no reason');
   });
 
   it('the addresses that answered it, and no others', async () => {
