@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../ports/clock.ts';
-import { RANGE_LEASE } from '../../work/lease-time.ts';
+import { SHARED_LEASE } from '../../work/lease-time.ts';
 
 export interface LossCapOptions {
   /** The share of the live deployments and volumes at the provider, from 0 to 1. */
@@ -84,7 +84,7 @@ export const defaultOptions: MarketplaceOptions = {
   minimumRuntimeMinutes: 20,
   polling: {
     intervalMs: [10_000, 30_000],
-    callTimeoutMs: RANGE_LEASE.callMs,
+    callTimeoutMs: SHARED_LEASE.callMs,
     concurrency: 32,
     blinkMs: 180_000,
     goneAfterMs: 10_000,

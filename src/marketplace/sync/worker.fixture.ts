@@ -60,7 +60,7 @@ export class WokenWorker {
     this.#context = context;
     const { clock, store } = deps;
     this.#deployments = new Schedule(clock, {
-      concurrency: () => 8,
+      concurrency: 8,
       run: untilClosed(async (id) => {
         const pause = await syncDeployment(context, id);
         const record = await store.read.deployments.byId(id);
@@ -68,7 +68,7 @@ export class WokenWorker {
       }),
     });
     this.#intents = new Schedule(clock, {
-      concurrency: () => 8,
+      concurrency: 8,
       run: untilClosed(async (id) => {
         await sendIntent(context, id);
         const record = await store.read.deployments.byId(id);
@@ -77,7 +77,7 @@ export class WokenWorker {
       }),
     });
     this.#volumes = new Schedule(clock, {
-      concurrency: () => 8,
+      concurrency: 8,
       run: untilClosed(async (id) => {
         const pause = await syncVolume(context, id).finally(() => {
           this.#ended.get(id)?.();
