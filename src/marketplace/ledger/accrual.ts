@@ -67,7 +67,9 @@ export class Accrual {
         checked.add(id);
         await this.#attempt({ team: id }, () => this.#check(deps, id, now));
       }
-    const segments = this.#pages((after) => ledger.dueSegments({ now, after, limit: AT_ONCE }), toDue);
+    const farthestMs = 2 * deps.options.billing.sliceMs;
+    const readDue = (after?: PageEnd) => ledger.dueSegments({ now, farthestMs, after, limit: AT_ONCE });
+    const segments = this.#pages(readDue, toDue);
     for await (const due of segments) await this.#accrue(deps, due, now);
   }
 

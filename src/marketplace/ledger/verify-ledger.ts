@@ -54,7 +54,7 @@ async function verifyTransactions(ledger: LedgerReader): Promise<LedgerFinding[]
       problem: `${entries} entries for ${transactions} transactions: expected two per transaction`,
     });
   if (uses !== usages)
-    findings.push({ id: 'slices', problem: `${uses} slices and day lines for ${usages} usage transactions` });
+    findings.push({ id: 'slices', problem: `${uses} slices for ${usages} usage transactions` });
   return findings;
 }
 

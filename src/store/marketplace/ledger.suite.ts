@@ -15,6 +15,8 @@ import { Duplicate, type Store, type Transaction } from '../../marketplace/model
 import { describeSlices } from './slices.suite.ts';
 
 /** The requirements for the ledger of every marketplace store. */
+const farthestMs = 7_200_000;
+
 export function describeLedger(storeOf: () => Store): void {
   describe('the ledger', () => {
     const write = <T>(body: (tx: Transaction) => Promise<T>): Promise<T> => storeOf().transact(body);
@@ -124,8 +126,10 @@ export function describeLedger(storeOf: () => Store): void {
         });
         const { ledger } = storeOf().read;
         const [a, b, , d] = records;
-        expect(await ledger.dueSegments({ now, limit: 9 })).toEqual([b, d, a]);
-        expect(await ledger.dueSegments({ now, after: { at: now - 5, id: 'b' }, limit: 1 })).toEqual([d]);
+        expect(await ledger.dueSegments({ now, farthestMs, limit: 9 })).toEqual([b, d, a]);
+        expect(
+          await ledger.dueSegments({ now, farthestMs, after: { at: now - 5, id: 'b' }, limit: 1 }),
+        ).toEqual([d]);
         await write((tx) =>
           tx.ledger.post([
             { segment: segment({ id: 'b', postedUntil: now + 1, nextPostAt: now + 7 }), usage: null },
@@ -149,12 +153,14 @@ export function describeLedger(storeOf: () => Store): void {
         const { ledger, teams } = storeOf().read;
         const idsOf = (found: readonly { id: string }[]) => found.map(({ id }) => id);
         for (const due of [ledger.dueSegments, teams.due]) {
-          expect(idsOf(await due({ now, limit: 9 }))).toEqual(['d', 'a', 'c']);
-          expect(idsOf(await due({ now, limit: 2 }))).toEqual(['d', 'a']);
-          expect(idsOf(await due({ now, limit: 1 }))).toEqual(['d']);
-          expect(idsOf(await due({ now, after: { at: now - 1, id: 'd' }, limit: 1 }))).toEqual(['a']);
-          expect(idsOf(await due({ now, after: { at: wrong, id: 'a' }, limit: 9 }))).toEqual(['c']);
-          expect(idsOf(await due({ now, after: { at: wrong, id: 'c' }, limit: 9 }))).toEqual([]);
+          const found = async (of: object, limit: number) =>
+            idsOf(await due({ now, farthestMs, limit, ...of }));
+          expect(await found({}, 9)).toEqual(['d', 'a', 'c']);
+          expect(await found({}, 2)).toEqual(['d', 'a']);
+          expect(await found({}, 1)).toEqual(['d']);
+          expect(await found({ after: { at: now - 1, id: 'd' } }, 1)).toEqual(['a']);
+          expect(await found({ after: { at: wrong, id: 'a' } }, 9)).toEqual(['c']);
+          expect(await found({ after: { at: wrong, id: 'c' } }, 9)).toEqual([]);
         }
       });
 

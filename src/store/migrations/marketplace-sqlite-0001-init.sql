@@ -249,19 +249,6 @@ CREATE TABLE slices (
   PRIMARY KEY (segment_id, slice_end)
 ) STRICT;
 CREATE INDEX slices_by_transaction ON slices (transaction_id);
-CREATE INDEX slices_by_end ON slices (slice_end, segment_id);
-
-CREATE TABLE day_lines (
-  segment_id TEXT NOT NULL REFERENCES segments (id),
-  starts_at INTEGER NOT NULL,
-  ends_at INTEGER NOT NULL,
-  slice_end INTEGER NOT NULL,
-  slices INTEGER NOT NULL,
-  amount_micro_usd INTEGER NOT NULL,
-  transaction_id TEXT NOT NULL REFERENCES ledger_transactions (id),
-  PRIMARY KEY (segment_id, ends_at)
-) STRICT;
-CREATE INDEX day_lines_by_transaction ON day_lines (transaction_id);
 
 CREATE TABLE mails (
   id TEXT PRIMARY KEY,
@@ -375,63 +362,9 @@ CREATE TRIGGER ledger_entries_update BEFORE UPDATE ON ledger_entries
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER slices_update BEFORE UPDATE ON slices
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER day_lines_update BEFORE UPDATE ON day_lines
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER day_lines_delete BEFORE DELETE ON day_lines
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-
--- A day line takes the place of the slices of its time, all of them, and only if no account's sum changes by it. It takes
--- the place of usage alone, and of as many transactions as there are slices. The slices and what they booked are deleted
--- by its insertion alone.
-CREATE TRIGGER day_lines_insert BEFORE INSERT ON day_lines
-BEGIN
-  SELECT RAISE(ABORT, 'a day line is of a time that is over, after the lines before it')
-  WHERE NEW.starts_at >= NEW.ends_at
-    OR NOT EXISTS (SELECT 1 FROM segments WHERE id = NEW.segment_id
-      AND (posted_until >= NEW.ends_at OR ended_at IS NOT NULL))
-    OR EXISTS (SELECT 1 FROM day_lines WHERE segment_id = NEW.segment_id AND ends_at > NEW.starts_at)
-    OR EXISTS (SELECT 1 FROM slices WHERE segment_id = NEW.segment_id AND slice_end <= NEW.starts_at);
-  SELECT RAISE(ABORT, 'a day line is not the sum of its slices')
-  WHERE (NEW.slices, NEW.slices, NEW.amount_micro_usd, NEW.slice_end) IS NOT (
-      SELECT count(*), count(DISTINCT t.id) FILTER (WHERE t.kind = 'usage'), sum(s.amount_micro_usd), max(s.slice_end)
-      FROM slices s LEFT JOIN ledger_transactions t ON t.id = s.transaction_id
-      WHERE s.segment_id = NEW.segment_id AND s.slice_end > NEW.starts_at AND s.slice_end <= NEW.ends_at)
-    OR NOT EXISTS (SELECT 1 FROM ledger_transactions
-      WHERE id = NEW.transaction_id AND kind = 'usage' AND at = NEW.slice_end)
-    OR EXISTS (
-      SELECT account FROM (
-        SELECT account, amount_micro_usd AS amount FROM ledger_entries WHERE transaction_id IN (
-          SELECT transaction_id FROM slices
-          WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at)
-        UNION ALL
-        SELECT account, -amount_micro_usd FROM ledger_entries WHERE transaction_id = NEW.transaction_id)
-      GROUP BY account HAVING sum(amount) <> 0);
-END;
-CREATE TRIGGER day_lines_replace AFTER INSERT ON day_lines
-BEGIN
-  DELETE FROM ledger_entries WHERE transaction_id IN (
-    SELECT transaction_id FROM slices
-    WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at);
-  DELETE FROM ledger_transactions WHERE id IN (
-    SELECT transaction_id FROM slices
-    WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at);
-  DELETE FROM slices
-  WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at;
-END;
-CREATE TRIGGER slices_insert BEFORE INSERT ON slices
-WHEN EXISTS (SELECT 1 FROM day_lines WHERE segment_id = NEW.segment_id AND ends_at >= NEW.slice_end)
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER slices_delete BEFORE DELETE ON slices
-WHEN NOT EXISTS (SELECT 1 FROM day_lines
-  WHERE segment_id = OLD.segment_id AND ends_at >= OLD.slice_end AND starts_at < OLD.slice_end)
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_entries_delete BEFORE DELETE ON ledger_entries
-WHEN NOT EXISTS (SELECT 1 FROM slices s JOIN day_lines d
-    ON d.segment_id = s.segment_id AND d.ends_at >= s.slice_end AND d.starts_at < s.slice_end
-  WHERE s.transaction_id = OLD.transaction_id)
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_transactions_delete BEFORE DELETE ON ledger_transactions
-WHEN NOT EXISTS (SELECT 1 FROM slices s JOIN day_lines d
-    ON d.segment_id = s.segment_id AND d.ends_at >= s.slice_end AND d.starts_at < s.slice_end
-  WHERE s.transaction_id = OLD.id)
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;

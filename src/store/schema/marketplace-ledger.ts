@@ -14,7 +14,7 @@ import type { Dialect } from './postgres.ts';
  * to its transaction is checked at the commit.
  */
 export function ledgerTables(
-  { table, text, idOf, verbatim, integer, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
+  { table, text, idOf, verbatim, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
   { teams }: PeopleTables,
 ) {
   const segments = table(
@@ -87,26 +87,8 @@ export function ledgerTables(
     (t) => [
       primaryKey({ columns: [t.segmentId, t.sliceEnd] }),
       index('slices_by_transaction').on(t.transactionId),
-      index('slices_by_end').on(t.sliceEnd, t.segmentId),
     ],
   );
 
-  const dayLines = table(
-    'day_lines',
-    {
-      segmentId: idOf('segment_id', () => segments.id),
-      startsAt: bigint('starts_at').notNull(),
-      endsAt: bigint('ends_at').notNull(),
-      sliceEnd: bigint('slice_end').notNull(),
-      slices: integer('slices').notNull(),
-      amountMicroUsd: bigint('amount_micro_usd').notNull(),
-      transactionId: idOf('transaction_id', () => ledgerTransactions.id),
-    },
-    (t) => [
-      primaryKey({ columns: [t.segmentId, t.endsAt] }),
-      index('day_lines_by_transaction').on(t.transactionId),
-    ],
-  );
-
-  return { segments, ledgerTransactions, ledgerEntries, slices, dayLines };
+  return { segments, ledgerTransactions, ledgerEntries, slices };
 }

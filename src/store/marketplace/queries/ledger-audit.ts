@@ -1,16 +1,16 @@
-import { asc, gt, ne, sql, sum } from 'drizzle-orm';
+import { asc, gt, sql, sum } from 'drizzle-orm';
 import type { LedgerReader } from '../../../marketplace/model/ledger-store.ts';
 import type { Connection } from './connection.ts';
 
 type Audit = Pick<
   LedgerReader,
-  'balances' | 'wrongLoads' | 'unbalanced' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'
+  'balances' | 'wrongLoads' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'
 >;
 
 /** Audits the ledger from its own rows only. Each page is one statement. */
 export function ledgerAudit(connection: Connection): Audit {
   const { db, deployments, ledgerEntries, ledgerTransactions, segments, volumes } = connection;
-  const { account, amountMicroUsd, transactionId } = ledgerEntries;
+  const { account, amountMicroUsd } = ledgerEntries;
   return {
     balances: async () =>
       db
@@ -29,19 +29,8 @@ export function ledgerAudit(connection: Connection): Audit {
           OR coalesce(open.posted, 0) <> ${teams.openPosted} OR open.until > ${teams.postedUntil}`);
       return found.map(({ id }) => id);
     },
-    unbalanced: async (limit) => {
-      const found = await db
-        .select({ id: transactionId })
-        .from(ledgerEntries)
-        .groupBy(transactionId)
-        .having(ne(sum(amountMicroUsd), sql`0`))
-        .orderBy(asc(transactionId))
-        .limit(limit);
-      return found.map(({ id }) => id);
-    },
     malformed: async (limit) => {
       const { id, kind, teamId, at } = ledgerTransactions;
-      const amount = sql`coalesce(slice.amount_micro_usd, line.amount_micro_usd)`;
       return db
         .select({
           id,
@@ -57,7 +46,6 @@ export function ledgerAudit(connection: Connection): Audit {
           sql`house.transaction_id = ${id} AND house.account <> 'team:' || ${teamId}`,
         )
         .leftJoin(sql`slices AS slice`, sql`slice.transaction_id = ${id}`)
-        .leftJoin(sql`day_lines AS line`, sql`line.transaction_id = ${id}`)
         .where(sql`own.account IS NULL OR house.account IS NULL
           OR own.amount_micro_usd + house.amount_micro_usd <> 0
           OR NOT CASE ${kind}
@@ -65,10 +53,9 @@ export function ledgerAudit(connection: Connection): Audit {
             WHEN 'top_up' THEN house.account = 'cash'
             WHEN 'grant' THEN house.account = 'promotion'
             ELSE house.account = 'revenue:compute' END
-          OR CASE ${kind} WHEN 'usage' THEN 1 ELSE 0 END
-            <> CASE WHEN slice.segment_id IS NULL THEN 0 ELSE 1 END + CASE WHEN line.segment_id IS NULL THEN 0 ELSE 1 END
-          OR coalesce(slice.slice_end, line.slice_end) <> ${at}
-          OR ${amount} <> -own.amount_micro_usd`)
+          OR (${kind} = 'usage') <> (slice.segment_id IS NOT NULL)
+          OR slice.slice_end <> ${at}
+          OR slice.amount_micro_usd <> -own.amount_micro_usd`)
         .limit(limit);
     },
     countRows: async () => {
@@ -78,7 +65,7 @@ export function ledgerAudit(connection: Connection): Audit {
           transactions: count('ledger_transactions').mapWith(Number),
           entries: count('ledger_entries').mapWith(Number),
           usages: count("ledger_transactions WHERE kind = 'usage'").mapWith(Number),
-          uses: sql`${count('slices')} + ${count('day_lines')}`.mapWith(Number),
+          uses: count('slices').mapWith(Number),
         })
         .from(sql`(SELECT 1) AS one`);
       return found ?? { transactions: 0, entries: 0, usages: 0, uses: 0 };
@@ -144,14 +131,12 @@ const COST = sql.raw(`CASE WHEN used.slice_end <= segment.started_at THEN 0
   ELSE segment.rate_micro_usd_per_hour / 3600000 * (used.slice_end - segment.started_at)
     + segment.rate_micro_usd_per_hour % 3600000 * (used.slice_end - segment.started_at) / 3600000 END`);
 
-/** The slices and day lines of each segment after `afterId` up to `lastId`, in the order of the index. */
+/** The slices of each segment after `afterId` up to `lastId`, in the order of the index. */
 async function sumUses(db: Connection['db'], afterId: string, lastId: string) {
-  const uses = (table: string) => sql`SELECT segment_id, slice_end, amount_micro_usd FROM ${sql.raw(table)}
-    WHERE segment_id > ${afterId} AND segment_id <= ${lastId}`;
   const running = sql`(SELECT used.segment_id, used.slice_end, used.amount_micro_usd,
       sum(used.amount_micro_usd) OVER (PARTITION BY used.segment_id ORDER BY used.slice_end) AS posted, ${COST} AS cost
-    FROM (${uses('day_lines')} UNION ALL ${uses('slices')}) AS used
-    JOIN segments AS segment ON segment.id = used.segment_id) AS running`;
+    FROM slices AS used JOIN segments AS segment ON segment.id = used.segment_id
+    WHERE used.segment_id > ${afterId} AND used.segment_id <= ${lastId}) AS running`;
   return db
     .select({
       segmentId: sql<string>`segment_id`,

@@ -1,14 +1,27 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNull,
+  lte,
+  type SQL,
+  sql,
+  sum,
+} from 'drizzle-orm';
 import type { SegmentRecord, SubjectKind } from '../../../marketplace/model/ledger-records.ts';
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/ledger-store.ts';
+import { DAY_MS } from '../../../ports/clock.ts';
 import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { isAfter, isLater, readDue } from './pages.ts';
-import { book, lockBilled, post, rollUp } from './postings.ts';
-import { rollUpReader } from './roll-up.ts';
+import { book, lockBilled, post } from './postings.ts';
 import { becomesDue } from './teams.ts';
 
 const segmentById = prepared(({ db, segments, locking }: Connection, { id }: { id: string }) =>
@@ -76,7 +89,6 @@ export function ledgerReader(connection: Connection): LedgerReader {
     firstOf(locking.rows(db.select().from(segments).where(condition)));
   return {
     ...ledgerAudit(connection),
-    ...rollUpReader(connection),
     segmentById: (id) => firstOf(segmentById(connection, { id })),
     segmentsOf: (kind, subjectId) => segmentsOf(connection, { kind, subjectId }),
     openSegmentOf: async (kind, subjectId) => {
@@ -119,6 +131,16 @@ export function ledgerReader(connection: Connection): LedgerReader {
       ),
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
+    daysOf: async (segmentId) => {
+      const day = sql<number>`(${slices.sliceEnd} - 1) / ${sql.raw(String(DAY_MS))}`;
+      const found = await db
+        .select({ day: day.mapWith(Number), amountMicroUsd: sum(slices.amountMicroUsd).mapWith(Number) })
+        .from(slices)
+        .where(eq(slices.segmentId, segmentId))
+        .groupBy(day)
+        .orderBy(day);
+      return found.map((each) => ({ ...each, day: each.day * DAY_MS }));
+    },
     transactionsOf: async (teamId, limit) =>
       db
         .select()
@@ -139,7 +161,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
         .limit(limit);
     },
     usageOf: async (teamId, from, to) => {
-      const [sum] = await db
+      const [used] = await db
         .select({
           amount: sql<number>`coalesce(-sum(${ledgerEntries.amountMicroUsd}), 0)`.mapWith(Number),
         })
@@ -154,7 +176,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
             eq(ledgerEntries.account, `team:${teamId}`),
           ),
         );
-      return sum?.amount ?? 0;
+      return used?.amount ?? 0;
     },
   };
 }
@@ -180,7 +202,6 @@ export function ledgerWriter(connection: Connection): LedgerWriter {
       await book(connection, [{ transaction, entries }]);
       await becomesDue(connection, transaction.teamId);
     },
-    rollUp: (lines) => rollUp(connection, lines),
     lockBilled: (wanted) => lockBilled(connection, wanted),
   };
 }

@@ -14,21 +14,16 @@ export function isLater(time: Column, id: Column, after: PageEnd | undefined): S
 }
 
 /**
- * Checks and postings are never scheduled this far ahead, in milliseconds. A later one was scheduled with a wrong clock
- * and counts as due.
- */
-const FARTHEST_MS = 2 * 60 * 60 * 1000;
-
-/**
  * Reads due rows in the order of `time`, as two ranges of the index. One combined condition would scan all waiting
- * rows.
+ * rows. Rows are never scheduled more than `farthestMs` ahead: a later one was scheduled with a wrong clock and counts as
+ * due.
  */
 export async function readDue<T>(
   time: Column,
-  { now, limit }: { now: number; limit: number },
+  { now, limit, farthestMs }: { now: number; limit: number; farthestMs: number },
   read: (isDue: SQL, limit: number) => PromiseLike<T[]>,
 ): Promise<T[]> {
   const due = await read(lte(time, now), limit);
   if (due.length === limit) return due;
-  return [...due, ...(await read(gt(time, now + FARTHEST_MS), limit - due.length))];
+  return [...due, ...(await read(gt(time, now + farthestMs), limit - due.length))];
 }

@@ -11,6 +11,9 @@ import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isLater, readDue } from './pages.ts';
 
+/** Checks are scheduled at most an hour ahead. */
+const FARTHEST_CHECK_MS = 2 * 3_600_000;
+
 /** The columns of a team's record, without its due times and its load, which triggers maintain. */
 function recordOf({ teams }: Connection) {
   const { openSegments, openRateMilliUsd, openPosted, postedUntil, nextCheckAt, ...record } =
@@ -96,13 +99,16 @@ export function teamReader(connection: Connection): TeamReader {
     spending: async () => db.select().from(teams).where(gt(teams.openSegments, 0)).orderBy(asc(teams.slug)),
     count: async () => (await db.select({ count: count() }).from(teams))[0]?.count ?? 0,
     due: async ({ after, ...page }) => {
-      const found = await readDue(teams.nextCheckAt, page, (isDue, limit) =>
-        db
-          .select({ at: teams.nextCheckAt, id: teams.id })
-          .from(teams)
-          .where(and(isDue, isLater(teams.nextCheckAt, teams.id, after)))
-          .orderBy(asc(teams.nextCheckAt), asc(teams.id))
-          .limit(limit),
+      const found = await readDue(
+        teams.nextCheckAt,
+        { ...page, farthestMs: FARTHEST_CHECK_MS },
+        (isDue, limit) =>
+          db
+            .select({ at: teams.nextCheckAt, id: teams.id })
+            .from(teams)
+            .where(and(isDue, isLater(teams.nextCheckAt, teams.id, after)))
+            .orderBy(asc(teams.nextCheckAt), asc(teams.id))
+            .limit(limit),
       );
       return found.map(({ at, id }) => ({ at: at ?? 0, id }));
     },
