@@ -65,8 +65,6 @@ export interface LedgerReader {
   }): Promise<(LedgerTransactionRecord & { amountMicroUsd: number })[]>;
   /** The sum of each account, from the entries alone. */
   balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
-  /** Teams whose stored load differs from the sums over their open segments. */
-  wrongLoads(): Promise<string[]>;
   /** Transactions without the two entries of their kind, and usage that does not match one slice. */
   malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
   /** The number of rows of each kind, to verify that {@link malformed} covered them all. */

@@ -208,25 +208,6 @@ export function describeLedger(storeOf: () => Store): void {
       });
     });
 
-    describe("a team's load", () => {
-      const load = () => storeOf().read.teams.load(teamId);
-
-      it('sums up the open segments, with up to when each was posted', async () => {
-        const rate = { originalRateMicroUsdPerHour: 1_500 };
-        const minutes = now / 60_000;
-        await write((tx) => tx.ledger.insertSegment(segment(rate)));
-        expect(await load()).toMatchObject({ openSegments: 1, openRateMilliUsd: 2, openPosted: 2 * minutes });
-        await write((tx) => tx.ledger.updateSegment(segment({ ...rate, postedUntil: now + 60_000 })));
-        expect(await load()).toMatchObject({ openPosted: 2 * (minutes + 1), postedUntil: now + 60_000 });
-        await write((tx) =>
-          tx.ledger.updateSegment(segment({ ...rate, postedUntil: now + 90_000, endedAt: now + 90_000 })),
-        );
-        expect(await load()).toMatchObject({ openSegments: 0, openRateMilliUsd: 0, openPosted: 0 });
-        expect(await load()).toMatchObject({ postedUntil: now + 60_000 });
-        expect(await storeOf().read.ledger.wrongLoads()).toEqual([]);
-      });
-    });
-
     describe('transactions', () => {
       it('add their amount to the balance of the team, which no update writes', async () => {
         await write(async (tx) => {

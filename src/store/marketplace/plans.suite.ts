@@ -199,14 +199,8 @@ export function describePlans(database: string, { accessesOf, partialIndexes }: 
     });
 
     it('detects a scan', async () => {
-      const statements = await accessesOf(({ teams }) => teams.spending());
-      expect(statements[0]?.accesses).toEqual([
-        {
-          table: 'teams',
-          index: expect.toBeOneOf(['teams_slug_key', 'sqlite_autoindex_teams_2']),
-          isWholeIndex: true,
-        },
-      ]);
+      const statements = await accessesOf(({ teams }) => teams.list());
+      expect(statements[0]?.accesses).toEqual([{ table: 'teams', index: null, isWholeIndex: true }]);
     });
   });
 }

@@ -33,10 +33,6 @@ CREATE TABLE teams (
   balance_micro_usd BIGINT NOT NULL,
   watch JSON NOT NULL,
   created_at BIGINT NOT NULL,
-  open_segments BIGINT NOT NULL DEFAULT 0,
-  open_rate_milli_usd BIGINT NOT NULL DEFAULT 0,
-  open_posted BIGINT NOT NULL DEFAULT 0,
-  posted_until BIGINT NOT NULL DEFAULT 0,
   next_check_at BIGINT
 );
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
@@ -336,44 +332,6 @@ CREATE TABLE operator_sessions (
   key_id TEXT NOT NULL,
   ends_at BIGINT NOT NULL
 );
-
--- What is being billed to a team, summed up in its own row.
-CREATE FUNCTION count_new_segments() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE teams SET open_segments = open_segments + change.count,
-    open_rate_milli_usd = open_rate_milli_usd + change.rate,
-    open_posted = open_posted + change.posted,
-    posted_until = greatest(posted_until, change.until)
-  FROM (SELECT team_id, count(*) AS count, sum(((s.original_rate_micro_usd_per_hour + 999) / 1000)) AS rate, sum((((s.original_rate_micro_usd_per_hour + 999) / 1000) * (s.posted_until / 60000))) AS posted,
-      max(s.posted_until) AS until
-    FROM added s WHERE s.ended_at IS NULL GROUP BY team_id) AS change
-  WHERE teams.id = change.team_id;
-  RETURN NULL;
-END
-$$;
-CREATE FUNCTION count_changed_segments() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE teams SET open_segments = open_segments + change.count,
-    open_rate_milli_usd = open_rate_milli_usd + change.rate,
-    open_posted = open_posted + change.posted,
-    posted_until = greatest(posted_until, change.until)
-  FROM (SELECT team_id, sum(sign) AS count, sum(sign * rate) AS rate, sum(sign * posted) AS posted,
-      max(until) AS until
-    FROM (
-      SELECT s.team_id, 1 AS sign, ((s.original_rate_micro_usd_per_hour + 999) / 1000) AS rate, (((s.original_rate_micro_usd_per_hour + 999) / 1000) * (s.posted_until / 60000)) AS posted, s.posted_until AS until
-      FROM added s WHERE s.ended_at IS NULL
-      UNION ALL
-      SELECT s.team_id, -1, ((s.original_rate_micro_usd_per_hour + 999) / 1000), (((s.original_rate_micro_usd_per_hour + 999) / 1000) * (s.posted_until / 60000)), s.posted_until
-      FROM removed s WHERE s.ended_at IS NULL) AS each
-    GROUP BY team_id) AS change
-  WHERE teams.id = change.team_id;
-  RETURN NULL;
-END
-$$;
-CREATE TRIGGER insert_load AFTER INSERT ON segments REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION count_new_segments();
-CREATE TRIGGER update_load AFTER UPDATE ON segments REFERENCING OLD TABLE AS removed NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION count_changed_segments();
 
 -- The ledger is append-only.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -33,10 +33,6 @@ CREATE TABLE teams (
   balance_micro_usd INTEGER NOT NULL,
   watch TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  open_segments INTEGER NOT NULL DEFAULT 0,
-  open_rate_milli_usd INTEGER NOT NULL DEFAULT 0,
-  open_posted INTEGER NOT NULL DEFAULT 0,
-  posted_until INTEGER NOT NULL DEFAULT 0,
   next_check_at INTEGER
 ) STRICT;
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
@@ -329,31 +325,6 @@ CREATE TABLE operator_sessions (
   key_id TEXT NOT NULL,
   ends_at INTEGER NOT NULL
 ) STRICT;
-
--- What is being billed to a team, summed up in its own row.
-CREATE TRIGGER segments_insert_load AFTER INSERT ON segments WHEN NEW.ended_at IS NULL
-BEGIN
-  UPDATE teams SET open_segments = open_segments + 1,
-    open_rate_milli_usd = open_rate_milli_usd + ((NEW.original_rate_micro_usd_per_hour + 999) / 1000),
-    open_posted = open_posted + (((NEW.original_rate_micro_usd_per_hour + 999) / 1000) * (NEW.posted_until / 60000)),
-    posted_until = max(posted_until, NEW.posted_until)
-  WHERE id = NEW.team_id;
-END;
-CREATE TRIGGER segments_update_load
-AFTER UPDATE OF ended_at, posted_until, original_rate_micro_usd_per_hour ON segments
-WHEN OLD.ended_at IS NULL OR NEW.ended_at IS NULL
-BEGIN
-  UPDATE teams SET
-    open_segments = open_segments - (OLD.ended_at IS NULL) + (NEW.ended_at IS NULL),
-    open_rate_milli_usd = open_rate_milli_usd
-      - (OLD.ended_at IS NULL) * ((OLD.original_rate_micro_usd_per_hour + 999) / 1000)
-      + (NEW.ended_at IS NULL) * ((NEW.original_rate_micro_usd_per_hour + 999) / 1000),
-    open_posted = open_posted
-      - (OLD.ended_at IS NULL) * (((OLD.original_rate_micro_usd_per_hour + 999) / 1000) * (OLD.posted_until / 60000))
-      + (NEW.ended_at IS NULL) * (((NEW.original_rate_micro_usd_per_hour + 999) / 1000) * (NEW.posted_until / 60000)),
-    posted_until = CASE WHEN NEW.ended_at IS NULL THEN max(posted_until, NEW.posted_until) ELSE posted_until END
-  WHERE id = NEW.team_id;
-END;
 
 -- The ledger is append-only.
 CREATE TRIGGER ledger_transactions_update BEFORE UPDATE ON ledger_transactions

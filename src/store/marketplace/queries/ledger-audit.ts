@@ -2,10 +2,7 @@ import { asc, gt, sql, sum } from 'drizzle-orm';
 import type { LedgerReader } from '../../../marketplace/model/ledger-store.ts';
 import type { Connection } from './connection.ts';
 
-type Audit = Pick<
-  LedgerReader,
-  'balances' | 'wrongLoads' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'
->;
+type Audit = Pick<LedgerReader, 'balances' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'>;
 
 /** Audits the ledger from its own rows only. Each page is one statement. */
 export function ledgerAudit(connection: Connection): Audit {
@@ -18,17 +15,6 @@ export function ledgerAudit(connection: Connection): Audit {
         .from(ledgerEntries)
         .groupBy(account)
         .orderBy(asc(account)),
-    wrongLoads: async () => {
-      const { teams } = connection;
-      const found = await db
-        .select({ id: teams.id })
-        .from(teams)
-        .leftJoin(OPEN, sql`open.team_id = ${teams.id}`)
-        .where(sql`coalesce(open.count, 0) <> ${teams.openSegments}
-          OR coalesce(open.rate, 0) <> ${teams.openRateMilliUsd}
-          OR coalesce(open.posted, 0) <> ${teams.openPosted} OR open.until > ${teams.postedUntil}`);
-      return found.map(({ id }) => id);
-    },
     malformed: async (limit) => {
       const { id, kind, teamId, at } = ledgerTransactions;
       return db
@@ -114,12 +100,6 @@ export function ledgerAudit(connection: Connection): Audit {
     },
   };
 }
-
-const OPEN = sql`(SELECT team_id, count(*) AS count,
-    sum((original_rate_micro_usd_per_hour + 999) / 1000) AS rate,
-    sum((original_rate_micro_usd_per_hour + 999) / 1000 * (posted_until / 60000)) AS posted,
-    max(posted_until) AS until
-  FROM segments WHERE ended_at IS NULL GROUP BY team_id) AS open`;
 
 /** The statuses that incur cost. */
 const COSTING = "'running', 'stopped', 'available', 'attached'";
