@@ -9,7 +9,6 @@ import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
-import { SshAlarm } from './ssh-alarm.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
 import { syncDeployment } from './sync-deployment.ts';
@@ -44,7 +43,6 @@ export class ProviderWorker {
   readonly #deps: SyncDeps;
   readonly #provider: Provider;
   readonly #health: ProviderHealth;
-  readonly #sshAlarm: SshAlarm;
   readonly #failures: StepFailures;
   readonly #lease: Leases;
   /** Bound to the lease: its store rejects writes once another process holds it. Null: this process does not hold it. */
@@ -65,7 +63,6 @@ export class ProviderWorker {
     this.#provider = provider;
     this.#lease = lease;
     this.#health = new ProviderHealth(deps, provider.id);
-    this.#sshAlarm = new SshAlarm(deps, provider.id);
     this.#failures = new StepFailures(deps, provider.id);
     const scheduleOf = (
       name: string,
@@ -155,7 +152,6 @@ export class ProviderWorker {
       cleanups: new Map(),
       unproved: new Map(),
       beginProof: (id) => this.#proofs.put(id, 0),
-      sshAlarm: this.#sshAlarm,
     };
   }
 

@@ -8,7 +8,6 @@ import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
-import { SshAlarm } from './ssh-alarm.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { syncVolume } from './volumes/sync-volume.ts';
 
@@ -27,7 +26,6 @@ export function contextOf(deps: Deps, provider: Provider, store = deps.store): S
     unproved: new Map(),
     beginProof: () => {},
     isLeaseHeld: () => true,
-    sshAlarm: new SshAlarm(deps, provider.id),
     health,
     observations: new Observations(store, answers),
     answers,

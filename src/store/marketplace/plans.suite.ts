@@ -76,7 +76,6 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   'what a team pays for': ({ deployments }) => deployments.activeByPrice(teamId),
   'what a provider has to sync': ({ deployments }) => deployments.toSync(providerId),
   'new rows to sync': ({ deployments }) => deployments.newToSync(providerId),
-  'when a machine was proved last': ({ deployments }) => deployments.lastProvedAt(providerId),
   'the deployments for the metrics': async ({ deployments }) => {
     await deployments.countToSync();
     await deployments.countActive();
