@@ -31,13 +31,13 @@ export async function openBillingJob(database: string, deployments: number) {
   return {
     store,
     clock,
-    /** Confirms each deployment that is due, at the current time. The others need no confirmation yet. */
+    /** Confirms each deployment at the current time. */
     confirm: () =>
       store.transact(async (tx) => {
         const at = clock.now();
-        const due = await tx.ledger.dueSegments({ now: at, farthestMs: 2 * HOUR_MS, limit: deployments });
+        const open = await tx.ledger.openSegments({ limit: deployments });
         await tx.deployments.recordObservations(
-          due.map(({ subjectId: id }) => ({ id, revision: revisions.get(id) ?? 0, at })),
+          open.map(({ subjectId: id }) => ({ id, revision: revisions.get(id) ?? 0, at })),
         );
       }),
     /** A round, in microseconds of CPU. */

@@ -67,8 +67,8 @@ export class Accrual {
         checked.add(id);
         await this.#attempt({ team: id }, () => this.#check(deps, id, now));
       }
-    const farthestMs = 2 * deps.options.billing.sliceMs;
-    const readDue = (after?: PageEnd) => ledger.dueSegments({ now, farthestMs, after, limit: AT_ONCE });
+    const { sliceMs } = deps.options.billing;
+    const readDue = (after?: PageEnd) => ledger.dueSegments({ now, sliceMs, after, limit: AT_ONCE });
     const segments = this.#pages(readDue, toDue);
     for await (const due of segments) await this.#accrue(deps, due, now);
   }
@@ -137,4 +137,4 @@ export class Accrual {
 }
 
 const toSelf = (due: PageEnd): PageEnd => due;
-const toDue = ({ id, nextPostAt }: SegmentRecord): PageEnd => ({ at: nextPostAt, id });
+const toDue = ({ id, postedUntil }: SegmentRecord): PageEnd => ({ at: postedUntil, id });

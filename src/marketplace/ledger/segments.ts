@@ -1,4 +1,5 @@
 import { toDollars } from '../../contract/values.ts';
+import { DAY_MS } from '../../ports/clock.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { Discounts } from '../discounts/price.ts';
@@ -6,7 +7,6 @@ import type { Posting, SegmentRecord, Usage } from '../model/ledger-records.ts';
 import { newIdAt } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { continued, owedOf, priceChange } from './price-change.ts';
-import { endsOfSlices } from './slices.ts';
 
 /**
  * Ends the segment at each price change before `until` and opens the next one. Returns the last one, which is open. A
@@ -65,6 +65,14 @@ export function toPostings(deps: Pick<Deps, 'random'>, segment: SegmentRecord, u
     current = posting.segment;
     return posting;
   });
+}
+
+/** The ends of the slices up to `until`. Each slice lies in one UTC day, so that daily amounts are exact. */
+export function endsOfSlices(from: number, until: number): number[] {
+  const ends: number[] = [];
+  for (let midnight = (Math.floor(from / DAY_MS) + 1) * DAY_MS; midnight < until; midnight += DAY_MS)
+    ends.push(midnight);
+  return until > from ? [...ends, until] : [];
 }
 
 function toPosting({ random }: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting {

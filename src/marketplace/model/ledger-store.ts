@@ -43,12 +43,10 @@ export interface LedgerReader {
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
   /** The team's open segments with the values that determine their billing, without locks. */
   billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
-  /**
-   * Open segments due by `now`, then those that a wrong clock scheduled more than `farthestMs` ahead. Takes no lock.
-   */
+  /** Open segments that are certain beyond the end of a slice that is not posted. Takes no lock. */
   dueSegments(of: {
     now: number;
-    farthestMs: number;
+    sliceMs: number;
     after?: PageEnd | undefined;
     limit: number;
   }): Promise<SegmentRecord[]>;

@@ -150,8 +150,8 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await ledger.openSegmentOf('deployment', 'dep-1');
     await ledger.openSegmentsOfTeam(teamId);
     await ledger.billedSegmentsOfTeam(teamId);
-    await ledger.dueSegments({ now, farthestMs: 7_200_000, limit: 200 });
-    await ledger.dueSegments({ now, farthestMs: 7_200_000, after: { at: 1, id: 'seg-1' }, limit: 200 });
+    await ledger.dueSegments({ now, sliceMs: 86_400_000, limit: 200 });
+    await ledger.dueSegments({ now, sliceMs: 86_400_000, after: { at: 1, id: 'seg-1' }, limit: 200 });
     await teams.due({ now, limit: 200 });
     await teams.due({ now, after: { at: 1, id: teamId }, limit: 200 });
     await ledger.openSegmentsOfDeployments(['dep-1']);

@@ -209,14 +209,13 @@ CREATE TABLE segments (
   ended_at INTEGER CHECK (ended_at >= started_at),
   posted_until INTEGER NOT NULL CHECK (posted_until >= started_at),
   posted_micro_usd INTEGER NOT NULL,
-  provider_rate_micro_usd_per_hour INTEGER,
-  next_post_at INTEGER NOT NULL DEFAULT 0
+  provider_rate_micro_usd_per_hour INTEGER
 ) STRICT;
 CREATE INDEX segments_by_subject ON segments (subject_kind, subject_id, started_at);
 CREATE UNIQUE INDEX segments_one_open ON segments (subject_kind, subject_id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open ON segments (id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open_by_team ON segments (team_id) WHERE ended_at IS NULL;
-CREATE INDEX segments_due ON segments (next_post_at, id) WHERE ended_at IS NULL;
+CREATE INDEX segments_due ON segments (posted_until, id) WHERE ended_at IS NULL;
 
 CREATE TABLE ledger_transactions (
   id TEXT PRIMARY KEY,

@@ -243,7 +243,6 @@ export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
     endedAt: null,
     postedUntil: startedAt,
     postedMicroUsd: 0,
-    nextPostAt: startedAt,
     ...changes,
   };
 }

@@ -7,7 +7,9 @@ import {
   gt,
   inArray,
   isNull,
+  lt,
   lte,
+  or,
   type SQL,
   sql,
   sum,
@@ -20,7 +22,7 @@ import { prepared } from '../../queries/prepared.ts';
 import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
-import { isAfter, isLater, readDue } from './pages.ts';
+import { isAfter, isLater } from './pages.ts';
 import { book, lockBilled, post } from './postings.ts';
 import { becomesDue } from './teams.ts';
 
@@ -120,15 +122,30 @@ export function ledgerReader(connection: Connection): LedgerReader {
         ),
     openSegments: ({ afterId = '', limit }) => openSegments(connection, { afterId, limit }),
     billedSegmentsOfTeam: (teamId) => billedSegmentsOfTeam(connection, { teamId }),
-    dueSegments: ({ after, ...page }) =>
-      readDue(segments.nextPostAt, page, (isDue, limit) =>
-        db
-          .select()
-          .from(segments)
-          .where(and(isNull(segments.endedAt), isDue, isLater(segments.nextPostAt, segments.id, after)))
-          .orderBy(asc(segments.nextPostAt), asc(segments.id))
-          .limit(limit),
-      ),
+    dueSegments: async ({ now, sliceMs, after, limit }) => {
+      const slice = sql.raw(String(sliceMs));
+      const found = await db
+        .select({ segment: segments })
+        .from(segments)
+        .leftJoin(
+          deployments,
+          and(eq(segments.subjectKind, 'deployment'), eq(deployments.id, segments.subjectId)),
+        )
+        .where(
+          and(
+            isNull(segments.endedAt),
+            lt(segments.postedUntil, Math.floor(now / sliceMs) * sliceMs),
+            or(
+              eq(segments.subjectKind, 'volume'),
+              gt(sql`${deployments.observedAt} / ${slice} * ${slice}`, segments.postedUntil),
+            ),
+            isLater(segments.postedUntil, segments.id, after),
+          ),
+        )
+        .orderBy(asc(segments.postedUntil), asc(segments.id))
+        .limit(limit);
+      return found.map(({ segment }) => segment);
+    },
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
     daysOf: async (segmentId) => {

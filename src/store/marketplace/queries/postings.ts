@@ -147,15 +147,11 @@ async function updatePosted({ db, segments }: Connection, postings: readonly Pos
   // Of several slices of one segment, the last has the current posting state.
   const last = new Map(postings.map(({ segment }) => [segment.id, segment]));
   const rows = [...last.values()].map((segment) =>
-    row(segment.id, segment.postedUntil, segment.postedMicroUsd, segment.nextPostAt),
+    row(segment.id, segment.postedUntil, segment.postedMicroUsd),
   );
   await db
     .update(segments)
-    .set({
-      postedUntil: sql`posted.column2`,
-      postedMicroUsd: sql`posted.column3`,
-      nextPostAt: sql`posted.column4`,
-    })
+    .set({ postedUntil: sql`posted.column2`, postedMicroUsd: sql`posted.column3` })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS posted`)
     .where(sql`${segments.id} = posted.column1`);
 }
