@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { discount, team } from '../../../test/support/rows/marketplace-rows.ts';
 import { Accrual } from './accrual.ts';
-import { costsOf, realTimeBalance } from './balance.ts';
+import { balanceLowerBound, costsOf, realTimeBalance } from './balance.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 
 const fails = () => Promise.reject(new Error('no deployment is to be stopped or terminated'));
@@ -30,6 +30,9 @@ it('a deployment costs what its team is charged, in the first minute, between sl
     if (step % 3 === 2) await accrual.run();
     const { cost, spent } = await readBoth(books);
     expect(cost).toBe(spent);
+    const most = CREDIT - (await balanceLowerBound(books.store.read, 'team-1', books.clock.now()));
+    expect(most).toBeGreaterThanOrEqual(spent);
+    expect(most).toBeLessThan(spent + 10);
     expect(cost).toBeGreaterThan(last);
     last = cost;
   }

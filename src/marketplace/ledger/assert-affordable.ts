@@ -7,7 +7,7 @@ import type { ActiveByPrice, Reader } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
 import { hourlyRate, volumeProviderOf } from '../providers/volume-provider.ts';
-import { realTimeBalance } from './balance.ts';
+import { balanceLowerBound, realTimeBalance } from './balance.ts';
 import { ceilingCostOf } from './price-change.ts';
 
 const MINUTE_MS = 60_000;
@@ -39,10 +39,13 @@ export async function assertAffordable(
   now: number,
 ): Promise<void> {
   // Locks the team's row: commitments of other requests are visible from here on.
-  const balance = await realTimeBalance(read, teamId, now);
+  const least = await balanceLowerBound(read, teamId, now);
   const committed = await committedRate(read, providers, teamId, now, insteadOf);
   const lastsMs = Math.max(options.spending.balanceForMs, minimumRuntimeMinutes * MINUTE_MS);
   const needed = ceilingCostOf(committed + rateMicroUsd, lastsMs);
+  if (least > 0 && least >= needed) return;
+  // The exact sum is computed only for a team close to its limit.
+  const balance = await realTimeBalance(read, teamId, now);
   if (balance > 0 && balance >= needed) return;
   const hours = lastsMs / HOUR_MS;
   throw new ApiError(

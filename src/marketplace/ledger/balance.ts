@@ -68,6 +68,18 @@ export function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Di
 
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
 
+/** A lower bound of {@link realTimeBalance}, from one sum. @throws {ApiError} NOT_FOUND */
+export async function balanceLowerBound(
+  { teams, ledger }: Pick<Reader, 'teams' | 'ledger'>,
+  teamId: string,
+  now: number,
+): Promise<number> {
+  // Locks the team first, so that the sum belongs to the same state.
+  const team = await teams.byId(teamId);
+  if (team === null) throw notFound('team');
+  return team.balanceMicroUsd - (await ledger.mostAccrued(teamId, now));
+}
+
 /** The stored balance less the accrued cost, in micro-USD. @throws {ApiError} NOT_FOUND */
 export async function realTimeBalance(read: BalanceReader, teamId: string, now: number): Promise<number> {
   const team = await read.teams.byId(teamId);

@@ -37,6 +37,8 @@ export interface LedgerReader {
   openSegmentOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord | null>;
   /** Takes no lock. Each has the time until which the provider has confirmed its deployment; null for volumes. */
   openSegmentsOfTeam(teamId: string): Promise<{ segment: SegmentRecord; confirmedUntil: number | null }[]>;
+  /** The most that the team's open segments cost and have not charged by `now`: all confirmed, without discounts. */
+  mostAccrued(teamId: string, now: number): Promise<number>;
   /** The open segments of these deployments, without locks. Each has the deployment's cost as of the same moment. */
   openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
   /** All open segments after `afterId`, in the order of their ids. */

@@ -214,7 +214,7 @@ CREATE TABLE segments (
 CREATE INDEX segments_by_subject ON segments (subject_kind, subject_id, started_at);
 CREATE UNIQUE INDEX segments_one_open ON segments (subject_kind, subject_id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open ON segments (id) WHERE ended_at IS NULL;
-CREATE INDEX segments_open_by_team ON segments (team_id) WHERE ended_at IS NULL;
+CREATE INDEX segments_open_by_team ON segments (team_id, original_rate_micro_usd_per_hour, posted_until) WHERE ended_at IS NULL;
 CREATE INDEX segments_due ON segments (posted_until, id) WHERE ended_at IS NULL;
 
 CREATE TABLE ledger_transactions (

@@ -39,7 +39,9 @@ export function ledgerTables(
       uniqueIndex('segments_one_open').on(t.subjectKind, t.subjectId).where(sql`${t.endedAt} IS NULL`),
       index('segments_open').on(t.id).where(sql`${t.endedAt} IS NULL`),
       index('segments_due').on(t.postedUntil, t.id).where(sql`${t.endedAt} IS NULL`),
-      index('segments_open_by_team').on(t.teamId).where(sql`${t.endedAt} IS NULL`),
+      index('segments_open_by_team')
+        .on(t.teamId, t.originalRateMicroUsdPerHour, t.postedUntil)
+        .where(sql`${t.endedAt} IS NULL`),
       check('segments_check', sql`${t.endedAt} >= ${t.startedAt}`),
       check('segments_check1', sql`${t.postedUntil} >= ${t.startedAt}`),
     ],

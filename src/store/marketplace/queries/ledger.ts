@@ -52,6 +52,18 @@ const openSegmentsOfTeam = prepared(
       .orderBy(asc(segments.id)),
 );
 
+/** Read from the index alone. Each segment may be rounded by one micro-USD. */
+const mostAccruedOfTeam = prepared(
+  ({ db, segments }: Connection, { teamId, now }: { teamId: string; now: number }) => {
+    const { originalRateMicroUsdPerHour: rate, postedUntil } = segments;
+    const unposted = sql`CASE WHEN ${postedUntil} < CAST(${now} AS BIGINT) THEN CAST(${now} AS BIGINT) - ${postedUntil} ELSE 0 END`;
+    return db
+      .select({ most: sql`coalesce(sum(${rate} * (${unposted}) / 3600000 + 1), 0)`.mapWith(Number) })
+      .from(segments)
+      .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)));
+  },
+);
+
 const openSegments = prepared(
   ({ db, segments }: Connection, { afterId, limit }: { afterId: string; limit: number }) =>
     db
@@ -104,6 +116,10 @@ export function ledgerReader(connection: Connection): LedgerReader {
       return found === null && locking !== noLocking ? findSegment(isOpenOf) : found;
     },
     openSegmentsOfTeam: (teamId) => openSegmentsOfTeam(connection, { teamId }),
+    mostAccrued: async (teamId, now) => {
+      const [found] = await mostAccruedOfTeam(connection, { teamId, now });
+      return found?.most ?? 0;
+    },
     openSegmentsOfDeployments: async (ids) =>
       db
         .select({
