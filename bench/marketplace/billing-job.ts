@@ -8,6 +8,8 @@ import { cpuMeter, cpuOf } from '../support/cpu.ts';
 import { quietLog as log } from '../support/quiet-log.ts';
 import { ofTeams, storeDeployments } from './stored-deployments.ts';
 
+const HOUR_MS = 3_600_000;
+
 /** Opens the billing job of a marketplace with running deployments. Its clock stands still. */
 export async function openBillingJob(database: string, deployments: number) {
   await storeDeployments(database, ofTeams(deployments));
@@ -19,7 +21,7 @@ export async function openBillingJob(database: string, deployments: number) {
     clock,
     random,
     log,
-    options: defaultOptions,
+    options: { ...defaultOptions, billing: { ...defaultOptions.billing, sliceMs: HOUR_MS } },
     enforce: { stop: fails, terminate: fails, deleteVolume: fails },
   });
   const meter = await cpuMeter(database);
@@ -30,13 +32,13 @@ export async function openBillingJob(database: string, deployments: number) {
   return {
     store,
     clock,
-    /** Confirms each deployment that is due, at the current time. The others need no confirmation yet. */
+    /** Confirms each deployment at the current time. */
     confirm: () =>
       store.transact(async (tx) => {
         const at = clock.now();
-        const due = await tx.ledger.dueSegments({ now: at, limit: deployments });
+        const open = await tx.ledger.openSegments({ limit: deployments });
         await tx.deployments.recordObservations(
-          due.map(({ subjectId: id }) => ({ id, revision: revisions.get(id) ?? 0, at })),
+          open.map(({ subjectId: id }) => ({ id, revision: revisions.get(id) ?? 0, at })),
         );
       }),
     /** A round, in microseconds of CPU. */

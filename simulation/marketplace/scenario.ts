@@ -107,12 +107,8 @@ function drawOptions(chance: Chance): MarketplaceOptions {
     billing: {
       ...defaultOptions.billing,
       sliceMs: chance.pick([10_000, 60_000, 3_600_000]),
-      rollUp: chance.pick([
-        { afterMs: 60_000, periodMs: 120_000 },
-        { afterMs: 0, periodMs: 50_000 },
-      ]),
       zeroBalance: {
-        graceMs: 120_000,
+        graceMs: chance.pick([120_000, 180_000]),
         stoppedGraceMs: 300_000,
         volumes: { keepMs: 600_000, noticesMs: [240_000] },
       },

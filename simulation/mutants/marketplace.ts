@@ -162,18 +162,6 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     },
   },
   {
-    id: 'roll-up-charges',
-    simulation: 'marketplace',
-    title: 'a roll-up charges the balance a second time',
-    plant: {
-      file: 'src/store/marketplace/queries/postings.ts',
-      anchor: 'await connection.db.insert(connection.dayLines)',
-      replacement:
-        'for (const { usage } of lines) await addToBalances(connection, new Map([[usage.entries[0].account, -usage.amountMicroUsd]]));\n' +
-        '  await connection.db.insert(connection.dayLines)',
-    },
-  },
-  {
     id: 'delete-unproved',
     simulation: 'marketplace',
     title: 'a volume counts as deleted once its deletion is accepted',

@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.ts';
 // | a lease on | lasts | is renewed | its holder stops |
 // |---|---|---|---|
 // | a row of work | 30 s | only while a call that was given up still runs | before a call that could outlast it |
-// | a range of work | 30 s | every third of it | when it was not renewed in time |
+// | a share of the work | 30 s | every third of it | when it was not renewed in time |
 // | a job | 60 s, or three rounds | by each round | a round starts nothing after a third of it |
 
 /** The lease on a row of work: after a crash, the work is free again when it expires. */
@@ -57,10 +57,10 @@ export function isClockInSync(clock: Pick<Clock, 'offsetMs'>, options: { leaseMs
   return Math.abs(clock.offsetMs?.() ?? 0) <= clockMarginMs(options);
 }
 
-const RANGE_MS = 30_000;
+const SHARED_MS = 30_000;
 
-/** The lease on a range of work. `callMs`: the default timeout of a call under it. */
-export const RANGE_LEASE = { ttlMs: RANGE_MS, renewMs: RANGE_MS / 3, callMs: RANGE_MS / 3 };
+/** A lease that processes share out. `callMs`: the default timeout of a call under it. */
+export const SHARED_LEASE = { ttlMs: SHARED_MS, renewMs: SHARED_MS / 3, callMs: SHARED_MS / 3 };
 
 const MIN_JOB_MS = 60_000;
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/marketplace/model/store.ts';
-import { RANGE_LEASE } from '../../src/work/lease-time.ts';
+import { SHARED_LEASE } from '../../src/work/lease-time.ts';
 import { PlainProvider } from '../support/doubles/plain-provider.ts';
 import type { ProviderMethod } from '../support/doubles/provider-faults.ts';
 import { newPublicKey } from '../support/doubles/ssh-keys.ts';
@@ -101,7 +101,7 @@ describe('a server that has just started', () => {
     second.plain.options.capacity = 0;
     await clock.advance(REREAD_MS);
     expect((await order(second.market)).status).toBe(201);
-    await clock.advance(RANGE_LEASE.ttlMs + RANGE_LEASE.renewMs);
+    await clock.advance(SHARED_LEASE.ttlMs + SHARED_LEASE.renewMs);
     expect(second.catalogCalls()).toBeGreaterThan(0);
     expect((await order(second.market)).status).toBe(400);
   });

@@ -8,9 +8,6 @@ import type { CheckedWorld } from './inspector.ts';
 /** A poll is due every 30 s; the rest is for a slow call. */
 const POLLED_WITHIN_MS = 35_000;
 
-/** A round of the roll-up is due every 60 s, and another process may have to take over its lease. */
-const ROLLED_UP_WITHIN_MS = 400_000;
-
 /** I2, at any time: one create makes one machine, whichever answers are lost. */
 export function machinesAreSingle({ providers }: CheckedWorld): void {
   for (const { machines } of providers) {
@@ -156,15 +153,6 @@ export async function billsAreFresh({ database, scheduler, scenario }: CheckedWo
       () => `${subjectId} is billed until ${postedUntil} only`,
       [subjectId],
     );
-}
-
-/** I24: slices whose day is long over are rolled up. */
-export async function slicesAreRolledUp({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
-  const { afterMs, periodMs } = scenario.options.billing.rollUp;
-  const latest = scheduler.now - afterMs - periodMs - ROLLED_UP_WITHIN_MS;
-  const until = Math.floor(latest / periodMs) * periodMs;
-  const [left] = await database.store.read.ledger.toRollUp({ until, periodMs, limit: 1 });
-  hold('I24', left === undefined, () => `${left?.segmentId} has a slice of ${left?.sliceEnd} still`);
 }
 
 /** I26: every active deployment is polled every 30 s. */

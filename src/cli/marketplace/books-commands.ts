@@ -3,11 +3,11 @@ import { marketplaceStores } from '../../compose/stores/marketplace.ts';
 import { checkDatabase } from '../../compose/stores/stores.ts';
 import { isPostgres } from '../../config/server-schema.ts';
 import { counted } from '../../contract/counted.ts';
-import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
+import { explainBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
 import {
   accountMeanings,
-  findSubject,
+  explainBillOf,
   keepVerdict,
   sumAccounts,
 } from '../../marketplace/operate/views/books.ts';
@@ -33,11 +33,10 @@ export function explainBillCommand(): Command {
   return withOutput(
     onMarketplaceDatabase(explain, async (deps, id: string, flags: OutputFlag & { byDay?: boolean }) => {
       const { byDay = false } = flags;
-      const subject = await findSubject(deps.store.read, id);
-      if (subject === null) throw new Fatal(`There is no deployment or volume "${id}".`);
-      const bill = await readBill(deps.store.read, subject, deps.clock.now());
-      if (isData(flags)) printData(flags, billToJson(bill, { byDay }));
-      else for (const line of explainBill(bill, { byDay })) printLine(line);
+      const bill = await explainBillOf(deps.store.read, id, { byDay, now: deps.clock.now() });
+      if (bill === null) throw new Fatal(`There is no deployment or volume "${id}".`);
+      if (isData(flags)) printData(flags, bill);
+      else for (const line of explainBill(bill)) printLine(line);
     }),
   );
 }

@@ -21,7 +21,7 @@ export function statusCommand(): Command {
     onMarketplaceDatabase(new Command('status'), async (deps, flags: OutputFlag) => {
       const { store, clock } = deps;
       const providers = await readProviders(deps);
-      const spending = await store.read.teams.spending();
+      const spending = await store.read.teams.spending(clock.now());
       const teams = await firstToRunOut(store.read, spending, TEAMS_SHOWN, clock.now());
       const counts = { teams: await store.read.teams.count(), spending: spending.length };
       const mails = await readMails(store.read, clock.now());

@@ -9,7 +9,6 @@ import { refuseWire } from '../../marketplace/http/errors.ts';
 import { Metrics } from '../../marketplace/http/metrics.ts';
 import { RateLimits } from '../../marketplace/http/rate-limits.ts';
 import { Accrual } from '../../marketplace/ledger/accrual.ts';
-import { RollUp } from '../../marketplace/ledger/roll-up.ts';
 import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
 import type { Mailer } from '../../marketplace/mail/mailer.ts';
 import { createStockAlerts } from '../../marketplace/mail/stock-alerts.ts';
@@ -117,7 +116,6 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   await logMissingProviders(deps);
   const workers = new ProviderWorkers({ ...deps, refreshCatalog: providers.refresh });
   const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
-  const rollUp = new RollUp(deps);
   const mail = new MailDispatcher({ ...deps, mailer });
   const stockAlerts = createStockAlerts(deps);
   const asked = withPromptReads(store);
@@ -182,7 +180,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
   );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
-  const jobs = [accrual, workers, rollUp, stockAlerts, mail, housekeeping];
+  const jobs = [accrual, workers, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
   certificates.start();

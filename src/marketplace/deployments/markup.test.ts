@@ -4,7 +4,7 @@ import { newPublicKey } from '../../../test/support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../../../test/support/marketplace.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { assignDiscount } from '../discounts/discounts.ts';
-import { billToJson, explainBill, readBill } from '../ledger/explain-bill.ts';
+import { explainBill, readBill } from '../ledger/explain-bill.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import type { Markups } from '../providers/markup.ts';
 
@@ -76,12 +76,12 @@ it('a markup is included in shown, agreed, billed and quoted prices, less the di
   );
 
   const bill = await readBill(market.store.read, id, clock.now());
-  expect(bill.segments.map((it) => [it.state, it.providerRateMicroUsdPerHour])).toEqual([
-    ['running', price * 1_000_000],
-    ['stopped', stopped.stopped_price_per_hour * 1_000_000],
+  expect(bill.segments.map((it) => [it.state, it.provider_hourly_rate_usd])).toEqual([
+    ['running', price],
+    ['stopped', stopped.stopped_price_per_hour],
   ]);
   expect(explainBill(bill)[0]).toMatch(/running {2}\$\d.*\(10 % off .*\(provider \$2\.00\/h\)$/);
-  const { margin_usd: margin, taken_usd: taken, provider_usd: provider } = billToJson(bill);
+  const { margin_usd: margin, taken_usd: taken, provider_usd: provider } = bill;
   expect(margin).toBeCloseTo((taken ?? 0) - (provider ?? 0), 6);
   expect(margin).toBeGreaterThan(0);
   expect((await verifyLedger(market.store, clock.now())).findings).toEqual([]);

@@ -151,12 +151,12 @@ it('held losses are reported by provider, until the provider knows them again', 
   expect(await samplesOf(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
 });
 
-it('the ranges that this server syncs are counted by provider', async () => {
-  const name = 'berth_marketplace_provider_ranges';
+it('a server shows which providers it syncs', async () => {
+  const name = 'berth_marketplace_provider_synced';
   expect(await samplesOf(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
   setup.workers.start();
   await setup.clock.advance(1);
-  expect(await samplesOf(name)).toEqual({ 'provider-x': 16, 'provider-y': 16 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 1, 'provider-y': 1 });
 });
 
 describe('calls about instances that fail while the catalog is read', () => {

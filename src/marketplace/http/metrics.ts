@@ -121,9 +121,9 @@ export class Metrics extends ServerMetrics {
     );
     this.gaugeBy(
       'provider',
-      'berth_marketplace_provider_ranges',
-      "How many of the 16 ranges of a provider's deployments and volumes this server syncs; all servers together have 16, unless a range is changing hands.",
-      async () => providers.ids().map((id) => [id, workers.of(id)?.ranges ?? 0]),
+      'berth_marketplace_provider_synced',
+      'Whether this server syncs the deployments and volumes of a provider; of all servers, one does.',
+      async () => providers.ids().map((id) => [id, Number(workers.of(id)?.isActive ?? false)]),
     );
     const addCounts = (
       name: string,

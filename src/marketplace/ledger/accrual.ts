@@ -67,7 +67,9 @@ export class Accrual {
         checked.add(id);
         await this.#attempt({ team: id }, () => this.#check(deps, id, now));
       }
-    const segments = this.#pages((after) => ledger.dueSegments({ now, after, limit: AT_ONCE }), toDue);
+    const { sliceMs } = deps.options.billing;
+    const readDue = (after?: PageEnd) => ledger.dueSegments({ now, sliceMs, after, limit: AT_ONCE });
+    const segments = this.#pages(readDue, toDue);
     for await (const due of segments) await this.#accrue(deps, due, now);
   }
 
@@ -135,4 +137,4 @@ export class Accrual {
 }
 
 const toSelf = (due: PageEnd): PageEnd => due;
-const toDue = ({ id, nextPostAt }: SegmentRecord): PageEnd => ({ at: nextPostAt, id });
+const toDue = ({ id, postedUntil }: SegmentRecord): PageEnd => ({ at: postedUntil, id });

@@ -5,18 +5,17 @@ import type { BilledSegment } from '../model/ledger-store.ts';
 import type { Transaction } from '../model/store.ts';
 import { priceChange } from './price-change.ts';
 import { splitAtPriceChanges, toPostings } from './segments.ts';
-import { nextSliceAt, sliceEnd } from './slices.ts';
 
 /**
- * Charges the due slices as far as they are certain, in one transaction, and schedules the next ones. A changed price
- * ends a segment and begins another. Repeated and concurrent calls charge nothing twice.
+ * Charges the slices that are certain, in one transaction. They end at a midnight of UTC, unless slices are shorter than a
+ * day. A changed price ends a segment and begins another. Repeated and concurrent calls charge nothing twice.
  */
 export async function accrue(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,
   segments: readonly SegmentRecord[],
   now: number,
 ): Promise<void> {
-  const { billing } = deps.options;
+  const { sliceMs } = deps.options.billing;
   await store.transact(async (tx) => {
     const postings: Posting[] = [];
     // All postings are written at the end. That locks the teams in order, whichever segments changed their price.
@@ -31,14 +30,8 @@ export async function accrue(
       const discounts = discountsOf.get(billed.segment.teamId) ?? [];
       const until = certainUntil(billed, now);
       const newest = await splitAtPriceChanges(deps, { ledger }, billed.segment, discounts, until);
-      const slices = toPostings(deps, newest, sliceEnd(billing, newest, until, now));
-      const segment = slices.at(-1)?.segment ?? newest;
-      const nextPostAt = nextSliceAt(billing, segment.id, now);
-      postings.push(...slices.slice(0, -1), {
-        segment: { ...segment, nextPostAt },
-        usage: slices.at(-1)?.usage ?? null,
-      });
-      await showRates(tx, billed, segment, discounts, now);
+      postings.push(...toPostings(deps, newest, Math.floor(until / sliceMs) * sliceMs));
+      await showRates(tx, billed, newest, discounts, now);
     }
     await tx.ledger.post(postings);
   });

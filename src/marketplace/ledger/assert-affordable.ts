@@ -80,7 +80,6 @@ export async function assertNotFrozen(
   teamId: string,
   now: number,
 ): Promise<void> {
-  if ((await balanceLowerBound(read, teamId, now)) > 0) return;
   const balance = await realTimeBalance(read, teamId, now);
   if (balance > 0) return;
   throw new ApiError(

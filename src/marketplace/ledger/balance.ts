@@ -3,7 +3,7 @@ import type { Discounts } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { BalanceReading } from '../model/ledger-records.ts';
 import type { OpenDeploymentSegment } from '../model/ledger-store.ts';
-import type { TeamLoad, TeamRecord } from '../model/people.ts';
+import type { TeamRecord } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 import { unpostedOf } from './price-change.ts';
 
@@ -68,36 +68,17 @@ export function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Di
 
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
 
-/**
- * A lower bound of {@link realTimeBalance}, computed from sums. It ignores discounts and counts all time as confirmed.
- * @throws {ApiError} NOT_FOUND
- */
+/** A lower bound of {@link realTimeBalance}, from one sum. @throws {ApiError} NOT_FOUND */
 export async function balanceLowerBound(
-  { teams }: Pick<Reader, 'teams'>,
+  { teams, ledger }: Pick<Reader, 'teams' | 'ledger'>,
   teamId: string,
   now: number,
 ): Promise<number> {
-  // Locks the team first, so that the sums belong to the same state.
+  // Locks the team first, so that the sum belongs to the same state.
   const team = await teams.byId(teamId);
-  const load = await teams.load(teamId);
-  if (team === null || load === null) throw notFound('team');
-  return team.balanceMicroUsd - mostAccrued(load, now);
+  if (team === null) throw notFound('team');
+  return team.balanceMicroUsd - (await ledger.mostAccrued(teamId, now));
 }
-
-/** An upper bound of {@link accrued} from the team's sums alone. */
-export function mostAccrued(
-  { openSegments, openRateMilliUsd, openPosted, postedUntil }: TeamLoad,
-  now: number,
-): number {
-  const until = BigInt(Math.max(now, postedUntil));
-  const milliUsdMs = BigInt(openRateMilliUsd) * until - BigInt(openPosted) * MINUTE_MS;
-  // Each segment may be rounded by one micro-USD.
-  return Number(milliUsdMs / MS_PER_MILLI_HOUR) + openSegments + 1;
-}
-
-const MINUTE_MS = 60_000n;
-/** Divides thousandths of a USD per hour times milliseconds into micro-USD: 3 600 000 ms per hour / 1 000. */
-const MS_PER_MILLI_HOUR = 3_600n;
 
 /** The stored balance less the accrued cost, in micro-USD. @throws {ApiError} NOT_FOUND */
 export async function realTimeBalance(read: BalanceReader, teamId: string, now: number): Promise<number> {

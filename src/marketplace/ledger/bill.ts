@@ -43,8 +43,6 @@ export async function startBilling(
     endedAt: null,
     postedUntil: startedAt,
     postedMicroUsd: 0,
-    // The next billing round schedules its first slice.
-    nextPostAt: startedAt,
   };
   await tx.ledger.insertSegment(segment);
   return segment;

@@ -88,7 +88,7 @@ it('begins a segment where the one before ended, never before what was posted', 
     '2026-11-21T00:00:00.000Z to 2026-11-21T01:00:00.000Z  running  $2.00/h  $2.00',
     expect.stringContaining('stopped  $0.10/h'),
     expect.stringContaining('stopped  $0.10/h'),
-    'Charged to the balance of team-1: $2.10',
+    'Charged to the balance of its team: $2.10',
   ]);
   expect(explainBill(await readBill(books.store.read, 'dep-2', at))).toEqual([
     'Nothing was billed for dep-2.',
@@ -101,7 +101,7 @@ it('shows the usage since the last slice, up to the last confirmation of the pro
   await books.clock.advance(HOUR_MS / 2);
   await books.observe('dep-1');
   const bill = explainBill(await readBill(books.store.read, 'dep-1', books.clock.now() + HOUR_MS));
-  expect(bill.slice(1)).toEqual(['Charged to the balance of team-1: $0.00', 'Used since: $1.00']);
+  expect(bill.slice(1)).toEqual(['Charged to the balance of its team: $0.00', 'Used since: $1.00']);
   expect(bill[0]).toContain('to now  running');
 });
 

@@ -1,29 +1,24 @@
-import { toDollars, usdFromMicroUsd } from '../../contract/values.ts';
+import { usdFromMicroUsd, usdToDollars } from '../../contract/values.ts';
 import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
 import type { SegmentRecord } from '../model/ledger-records.ts';
 import type { Reader } from '../model/store.ts';
 import { unposted } from './balance.ts';
 import { costOf } from './price-change.ts';
 
-/** The cost of a deployment or a volume, for an operator. It includes the provider's price, which users do not see. */
-export interface Bill {
-  subjectId: string;
-  segments: SegmentRecord[];
-  /** The cost of each segment on each UTC day. */
-  days: ReadonlyMap<string, readonly { day: number; amountMicroUsd: number }[]>;
-  /** Charged to the balance. */
-  postedMicroUsd: number;
-  /** The cost since the last posting that the provider has confirmed. It is not charged yet. */
-  unpostedMicroUsd: number;
-  /** The provider's price for the posted time; null where it is unknown. */
-  providerMicroUsd: number | null;
-}
+export type Bill = Awaited<ReturnType<typeof readBill>>;
+type BilledAtRate = Bill['segments'][number];
 
+/**
+ * The cost of a deployment or a volume in USD, for an operator: `taken` is charged to the balance, `used_since` is
+ * confirmed and not charged yet. It includes the provider's price for the charged time, which users do not see; null
+ * where it is unknown. With `byDay`, each segment has its cost on each UTC day.
+ */
 export async function readBill(
   read: Pick<Reader, 'ledger' | 'discounts'>,
   subjectId: string,
   now: number,
-): Promise<Bill> {
+  { byDay = false }: { byDay?: boolean } = {},
+) {
   const segments = [
     ...(await read.ledger.segmentsOf('deployment', subjectId)),
     ...(await read.ledger.segmentsOf('volume', subjectId)),
@@ -32,69 +27,35 @@ export async function readBill(
   const discounts = open === undefined ? [] : await read.discounts.ofTeam(open.teamId);
   const [running] = await read.ledger.openSegmentsOfDeployments([subjectId]);
   const confirmedUntil = running?.confirmedUntil ?? null;
-  const asked = segments.map(providerCostOf);
-  const days = new Map<string, Awaited<ReturnType<Reader['ledger']['daysOf']>>>();
-  for (const { id } of segments) days.set(id, await read.ledger.daysOf(id));
-  return {
-    subjectId,
-    segments,
-    days,
-    postedMicroUsd: segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0),
-    unpostedMicroUsd: open === undefined ? 0 : unposted({ segment: open, confirmedUntil }, discounts, now),
-    providerMicroUsd: asked.includes(null) ? null : asked.reduce<number>((sum, cost) => sum + (cost ?? 0), 0),
-  };
-}
-
-/** A bill as text: one line per segment, and with `byDay` one per day of each segment. */
-export function explainBill(
-  { subjectId, segments, days, postedMicroUsd, unpostedMicroUsd, providerMicroUsd }: Bill,
-  { byDay = false }: { byDay?: boolean } = {},
-): string[] {
-  const [first] = segments;
-  if (first === undefined) return [`Nothing was billed for ${subjectId}.`];
-  const isOpen = segments.some(({ endedAt }) => endedAt === null);
-  return [
-    ...segments.flatMap((segment) => [
-      explainSegment(segment),
-      ...(byDay ? (days.get(segment.id) ?? []).map(explainDay) : []),
-    ]),
-    `Charged to the balance of ${first.teamId}: ${toDollars(postedMicroUsd)}`,
-    ...(isOpen ? [`Used since: ${toDollars(unpostedMicroUsd)}`] : []),
-    ...(providerMicroUsd === null
-      ? []
-      : [
-          `Charged by the provider for the same usage: ${toDollars(providerMicroUsd)}, margin: ` +
-            toDollars(postedMicroUsd - providerMicroUsd),
-        ]),
-  ];
-}
-
-/** A bill as JSON; amounts in USD. */
-export function billToJson(bill: Bill, { byDay = false }: { byDay?: boolean } = {}) {
-  const { subjectId, segments, days, postedMicroUsd, unpostedMicroUsd, providerMicroUsd } = bill;
+  const taken = segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0);
+  const used = open === undefined ? 0 : unposted({ segment: open, confirmedUntil }, discounts, now);
+  const costs = segments.map(providerCostOf);
+  const provider = costs.includes(null) ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0);
   return {
     id: subjectId,
-    segments: segments.map((segment) => ({
-      state: segment.state,
-      from: toTimestamp(segment.startedAt),
-      until: toTimestampOrNull(segment.endedAt),
-      hourly_rate_usd: usdFromMicroUsd(segment.rateMicroUsdPerHour),
-      original_hourly_rate_usd: usdFromMicroUsd(segment.originalRateMicroUsdPerHour),
-      discount_percent: segment.discountPercentage,
-      provider_hourly_rate_usd: usdOrNull(segment.providerRateMicroUsdPerHour),
-      taken_usd: usdFromMicroUsd(segment.postedMicroUsd),
-      ...(byDay && {
-        days: (days.get(segment.id) ?? []).map(({ day, amountMicroUsd }) => ({
-          day: toDay(day),
-          taken_usd: usdFromMicroUsd(amountMicroUsd),
-        })),
-      }),
-      margin_usd: usdOrNull(marginOf(segment.postedMicroUsd, providerCostOf(segment))),
-    })),
-    taken_usd: usdFromMicroUsd(postedMicroUsd),
-    used_since_usd: usdFromMicroUsd(unpostedMicroUsd),
-    provider_usd: usdOrNull(providerMicroUsd),
-    margin_usd: usdOrNull(marginOf(postedMicroUsd, providerMicroUsd)),
+    segments: await Promise.all(
+      segments.map(async (segment) => ({
+        state: segment.state,
+        from: toTimestamp(segment.startedAt),
+        until: toTimestampOrNull(segment.endedAt),
+        hourly_rate_usd: usdFromMicroUsd(segment.rateMicroUsdPerHour),
+        original_hourly_rate_usd: usdFromMicroUsd(segment.originalRateMicroUsdPerHour),
+        discount_percent: segment.discountPercentage,
+        provider_hourly_rate_usd: usdOrNull(segment.providerRateMicroUsdPerHour),
+        taken_usd: usdFromMicroUsd(segment.postedMicroUsd),
+        ...(byDay && {
+          days: (await read.ledger.daysOf(segment.id)).map(({ day, amountMicroUsd }) => ({
+            day: new Date(day).toISOString().slice(0, 10),
+            taken_usd: usdFromMicroUsd(amountMicroUsd),
+          })),
+        }),
+        margin_usd: marginOf(segment.postedMicroUsd, providerCostOf(segment)),
+      })),
+    ),
+    taken_usd: usdFromMicroUsd(taken),
+    used_since_usd: usdFromMicroUsd(used),
+    provider_usd: usdOrNull(provider),
+    margin_usd: marginOf(taken, provider),
   };
 }
 
@@ -108,34 +69,39 @@ function providerCostOf({
 }
 
 function marginOf(postedMicroUsd: number, providerMicroUsd: number | null): number | null {
-  return providerMicroUsd === null ? null : postedMicroUsd - providerMicroUsd;
+  return usdOrNull(providerMicroUsd === null ? null : postedMicroUsd - providerMicroUsd);
 }
 
 function usdOrNull(microUsd: number | null): number | null {
   return microUsd === null ? null : usdFromMicroUsd(microUsd);
 }
 
-function explainSegment(segment: SegmentRecord): string {
-  const { state, startedAt, endedAt, rateMicroUsdPerHour, postedMicroUsd } = segment;
-  const span = `${toTimestamp(startedAt)} to ${endedAt === null ? 'now' : toTimestamp(endedAt)}`;
-  return `${span}  ${state}  ${toDollars(rateMicroUsdPerHour)}/h${discountOf(segment)}  ${toDollars(postedMicroUsd)}${providerOf(segment)}`;
+/** A bill as text: one line per segment, each followed by its days. */
+export function explainBill(bill: Bill): string[] {
+  const { id, segments, taken_usd: taken, provider_usd: provider, margin_usd: margin } = bill;
+  if (segments.length === 0) return [`Nothing was billed for ${id}.`];
+  return [
+    ...segments.flatMap((segment) => [
+      explainSegment(segment),
+      ...(segment.days ?? []).map((day) => `  ${day.day}  ${usdToDollars(day.taken_usd)}`),
+    ]),
+    `Charged to the balance of its team: ${usdToDollars(taken)}`,
+    ...(segments.some(({ until }) => until === null)
+      ? [`Used since: ${usdToDollars(bill.used_since_usd)}`]
+      : []),
+    ...(provider === null
+      ? []
+      : [
+          `Charged by the provider for the same usage: ${usdToDollars(provider)}, margin: ${usdToDollars(margin ?? 0)}`,
+        ]),
+  ];
 }
 
-function explainDay({ day, amountMicroUsd }: { day: number; amountMicroUsd: number }): string {
-  return `  ${toDay(day)}  ${toDollars(amountMicroUsd)}`;
-}
-
-function toDay(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
-}
-
-function discountOf({ discountPercentage, originalRateMicroUsdPerHour }: SegmentRecord): string {
-  if (discountPercentage === 0) return '';
-  return ` (${discountPercentage} % off ${toDollars(originalRateMicroUsdPerHour)}/h)`;
-}
-
-function providerOf({ providerRateMicroUsdPerHour }: SegmentRecord): string {
-  return providerRateMicroUsdPerHour === null
-    ? ''
-    : `  (provider ${toDollars(providerRateMicroUsdPerHour)}/h)`;
+function explainSegment(segment: BilledAtRate): string {
+  const { from, until, state, discount_percent: percent, provider_hourly_rate_usd: provider } = segment;
+  const rate = `${usdToDollars(segment.hourly_rate_usd)}/h`;
+  const discount =
+    percent === 0 ? '' : ` (${percent} % off ${usdToDollars(segment.original_hourly_rate_usd)}/h)`;
+  const atProvider = provider === null ? '' : `  (provider ${usdToDollars(provider)}/h)`;
+  return `${from} to ${until ?? 'now'}  ${state}  ${rate}${discount}  ${usdToDollars(segment.taken_usd)}${atProvider}`;
 }

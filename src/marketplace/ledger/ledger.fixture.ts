@@ -48,7 +48,7 @@ export async function booksOf(store: Store, balanceMicroUsd = 0) {
     clock: new VirtualClock(now),
     random: steadyRandom(),
     log,
-    options: defaultOptions,
+    options: { ...defaultOptions, billing: { ...defaultOptions.billing, sliceMs: 3_600_000 } },
   };
   return {
     ...deps,

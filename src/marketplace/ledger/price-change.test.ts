@@ -17,7 +17,6 @@ const open: SegmentRecord = {
   endedAt: null,
   postedUntil: 0,
   postedMicroUsd: 0,
-  nextPostAt: 0,
 };
 const stored: SegmentRecord = {
   ...open,

@@ -40,7 +40,6 @@ export function continued(segment: SegmentRecord, { at, price }: PriceChange): S
     endedAt: null,
     postedUntil: at,
     postedMicroUsd: 0,
-    nextPostAt: at,
   };
 }
 

@@ -1,12 +1,12 @@
 import { toDollars } from '../../contract/values.ts';
+import { DAY_MS } from '../../ports/clock.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { Discounts } from '../discounts/price.ts';
-import type { Posting, SegmentRecord, Usage } from '../model/ledger-records.ts';
+import type { Posting, SegmentRecord } from '../model/ledger-records.ts';
 import { newIdAt } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { continued, owedOf, priceChange } from './price-change.ts';
-import { endsOfSlices } from './slices.ts';
 
 /**
  * Ends the segment at each price change before `until` and opens the next one. Returns the last one, which is open. A
@@ -67,7 +67,16 @@ export function toPostings(deps: Pick<Deps, 'random'>, segment: SegmentRecord, u
   });
 }
 
+/** The ends of the slices up to `until`. Each slice lies in one UTC day, so that daily amounts are exact. */
+export function endsOfSlices(from: number, until: number): number[] {
+  const ends: number[] = [];
+  for (let midnight = (Math.floor(from / DAY_MS) + 1) * DAY_MS; midnight < until; midnight += DAY_MS)
+    ends.push(midnight);
+  return until > from ? [...ends, until] : [];
+}
+
 function toPosting({ random }: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting {
+  const { teamId, subjectKind, subjectId, state, rateMicroUsdPerHour: rate, postedUntil: from } = segment;
   const amountMicroUsd = owedOf(segment, until);
   const posted = {
     ...segment,
@@ -75,45 +84,19 @@ function toPosting({ random }: Pick<Deps, 'random'>, segment: SegmentRecord, unt
     postedMicroUsd: segment.postedMicroUsd + amountMicroUsd,
   };
   if (amountMicroUsd === 0) return { segment: posted, usage: null };
-  return { segment: posted, usage: toUsage({ random }, segment, segment.postedUntil, until, amountMicroUsd) };
-}
-
-/** The ledger transaction for an amount that a segment cost in a period. */
-export function toUsage(
-  { random }: Pick<Deps, 'random'>,
-  segment: Pick<SegmentRecord, 'teamId' | 'subjectKind' | 'subjectId' | 'state' | 'rateMicroUsdPerHour'>,
-  from: number,
-  until: number,
-  amountMicroUsd: number,
-): Usage {
-  const { teamId, subjectKind } = segment;
-  const id = newIdAt(random, 'txn', until);
-  return {
-    transaction: {
-      id,
-      kind: 'usage',
-      teamId,
-      at: until,
-      memo: memoOf(segment, from, until),
-      reference: null,
-    },
-    entries: [
-      { account: `team:${teamId}`, amountMicroUsd: -amountMicroUsd },
-      { account: subjectKind === 'deployment' ? 'revenue:compute' : 'revenue:storage', amountMicroUsd },
-    ],
-    amountMicroUsd,
-  };
-}
-
-function memoOf(
-  {
-    subjectId,
-    state,
-    rateMicroUsdPerHour,
-  }: Pick<SegmentRecord, 'subjectId' | 'state' | 'rateMicroUsdPerHour'>,
-  from: number,
-  until: number,
-): string {
   const span = `${toTimestamp(from)} to ${toTimestamp(until)}`;
-  return `${subjectId} ${state} from ${span} at ${toDollars(rateMicroUsdPerHour)} per hour`;
+  const transaction = {
+    id: newIdAt(random, 'txn', until),
+    kind: 'usage',
+    teamId,
+    at: until,
+    memo: `${subjectId} ${state} from ${span} at ${toDollars(rate)} per hour`,
+    reference: null,
+  } as const;
+  const revenue = subjectKind === 'deployment' ? 'revenue:compute' : 'revenue:storage';
+  const entries = [
+    { account: `team:${teamId}`, amountMicroUsd: -amountMicroUsd },
+    { account: revenue, amountMicroUsd },
+  ] as const;
+  return { segment: posted, usage: { transaction, entries, amountMicroUsd } };
 }

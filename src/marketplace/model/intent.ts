@@ -1,8 +1,8 @@
 import { ApiError, type ErrorCode } from '../contract/errors.ts';
 
 /**
- * A requested change that is not finished. A request writes it into the row and waits; the worker that holds the row's
- * range sends it. Until it is over or times out, other changes of the row get 409, except a terminate.
+ * A requested change that is not finished. A request writes it into the row and waits; the worker that leases the row's
+ * provider sends it. Until it is over or times out, other changes of the row get 409, except a terminate.
  */
 export interface Intent<Kind extends string = string> {
   /** The revision of the row at which it was written; unique within the row. */

@@ -21,8 +21,6 @@ export interface SegmentRecord {
   postedUntil: number;
   /** The sum of the slices: always floor(rate × (postedUntil − startedAt)). */
   postedMicroUsd: number;
-  /** When the billing job next processes it. Meaningless once the segment has ended. */
-  nextPostAt: number;
 }
 
 /** A part of a segment that was charged to the balance. Unique per segment and end. */

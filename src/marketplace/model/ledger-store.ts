@@ -9,7 +9,6 @@ import type {
   SegmentRecord,
   SliceRecord,
   SubjectKind,
-  Usage,
 } from './ledger-records.ts';
 
 /** A segment and its deployment as of the same moment: a concurrently posted slice is in both or in neither. */
@@ -18,30 +17,6 @@ export interface OpenDeploymentSegment {
   /** The time up to which the provider has confirmed the deployment. */
   confirmedUntil: number | null;
   totalCostMicroUsd: number;
-}
-
-export interface SliceEnd {
-  segmentId: string;
-  sliceEnd: number;
-}
-
-export interface SumOfSlices {
-  segment: SegmentRecord;
-  /** The end of the part that was posted before. */
-  from: number;
-  /** The end of the last slice. */
-  until: number;
-  slices: number;
-  amountMicroUsd: number;
-}
-
-/** One line with the cost of a segment from `startsAt`, exclusive, to `endsAt`. */
-export interface DayLine {
-  segmentId: string;
-  startsAt: number;
-  endsAt: number;
-  slices: number;
-  usage: Usage;
 }
 
 /** An open segment, and the values that determine up to when it is billed. */
@@ -62,24 +37,24 @@ export interface LedgerReader {
   openSegmentOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord | null>;
   /** Takes no lock. Each has the time until which the provider has confirmed its deployment; null for volumes. */
   openSegmentsOfTeam(teamId: string): Promise<{ segment: SegmentRecord; confirmedUntil: number | null }[]>;
+  /** The most that the team's open segments cost and have not charged by `now`: all confirmed, without discounts. */
+  mostAccrued(teamId: string, now: number): Promise<number>;
   /** The open segments of these deployments, without locks. Each has the deployment's cost as of the same moment. */
   openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
   /** All open segments after `afterId`, in the order of their ids. */
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
   /** The team's open segments with the values that determine their billing, without locks. */
   billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
-  /** Open segments due by `now`, then those that a wrong clock scheduled hours ahead. Takes no lock. */
-  dueSegments(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<SegmentRecord[]>;
+  /** Open segments that are certain beyond the end of a slice that is not posted. Takes no lock. */
+  dueSegments(of: {
+    now: number;
+    sliceMs: number;
+    after?: PageEnd | undefined;
+    limit: number;
+  }): Promise<SegmentRecord[]>;
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
-  /** The cost of a segment on each UTC day, by the day's start, from slices and day lines. */
+  /** The cost of a segment on each UTC day, by the day's start, from its slices. */
   daysOf(segmentId: string): Promise<{ day: number; amountMicroUsd: number }[]>;
-  /**
-   * The oldest slices that can be rolled up: they ended by `until`, in a period where no more can be posted. A segment
-   * may occur more than once.
-   */
-  toRollUp(wanted: { until: number; periodMs: number; after?: SliceEnd; limit: number }): Promise<SliceEnd[]>;
-  /** The sum of the slices from `startsAt`, exclusive, to `endsAt`, for each of these segments that has any. */
-  sumSlices(of: { segmentIds: readonly string[]; startsAt: number; endsAt: number }): Promise<SumOfSlices[]>;
   /** The newest first. */
   transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
   byReference(reference: string): Promise<LedgerTransactionRecord | null>;
@@ -90,17 +65,13 @@ export interface LedgerReader {
   }): Promise<(LedgerTransactionRecord & { amountMicroUsd: number })[]>;
   /** The sum of each account, from the entries alone. */
   balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
-  /** Teams whose stored load differs from the sums over their open segments. */
-  wrongLoads(): Promise<string[]>;
-  /** Transactions whose entries do not add up to zero. */
-  unbalanced(limit: number): Promise<string[]>;
-  /** Transactions without the two entries of their kind, and usage that does not match one slice or day line. */
+  /** Transactions without the two entries of their kind, and usage that does not match one slice. */
   malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
   /** The number of rows of each kind, to verify that {@link malformed} covered them all. */
   countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
   /** The amount charged to a team for usage from `from`, exclusive, to `to`. A slice counts at its end. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
-  /** All segments after `afterId`, in the order of their ids, each with the sums of its slices and day lines. */
+  /** All segments after `afterId`, in the order of their ids, each with the sums of its slices. */
   auditSegments(page: { afterId?: string; limit: number }): Promise<
     {
       segment: SegmentRecord;
@@ -142,8 +113,6 @@ export interface LedgerWriter extends LedgerReader {
     transaction: LedgerTransactionRecord,
     entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
   ): Promise<void>;
-  /** One line per segment replaces its slices. The database refuses all lines if any sum would change. */
-  rollUp(lines: readonly DayLine[]): Promise<void>;
   /** These open segments with their subjects as of now, locked until the end of the transaction. */
   lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
 }

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../ports/clock.ts';
-import { RANGE_LEASE } from '../../work/lease-time.ts';
+import { SHARED_LEASE } from '../../work/lease-time.ts';
 
 export interface LossCapOptions {
   /** The share of the live deployments and volumes at the provider, from 0 to 1. */
@@ -51,8 +51,6 @@ export interface MarketplaceOptions {
   billing: {
     /** How often each segment has a slice. */
     sliceMs: number;
-    /** When slices become one line per segment and day. */
-    rollUp: RollUpOptions;
     /** The discount of a team that spent this amount in the last 30 days, from the next day on. */
     volumeDiscounts: readonly { spendMicroUsd: number; percentage: number }[];
     /** What happens after the balance reached zero. */
@@ -62,13 +60,6 @@ export interface MarketplaceOptions {
       volumes: VolumePolicy;
     };
   };
-}
-
-export interface RollUpOptions {
-  /** How long after the end of its day. It is longer than the 30 days that volume discounts read. */
-  afterMs: number;
-  /** One UTC day. */
-  periodMs: number;
 }
 
 /** Limits on what one team has at the same time; null: no limit. */
@@ -84,7 +75,7 @@ export const defaultOptions: MarketplaceOptions = {
   minimumRuntimeMinutes: 20,
   polling: {
     intervalMs: [10_000, 30_000],
-    callTimeoutMs: RANGE_LEASE.callMs,
+    callTimeoutMs: SHARED_LEASE.callMs,
     concurrency: 32,
     blinkMs: 180_000,
     goneAfterMs: 10_000,
@@ -104,8 +95,7 @@ export const defaultOptions: MarketplaceOptions = {
     teamLimits: { deployments: 50, volumes: 100, volumeGb: 524_288 },
   },
   billing: {
-    sliceMs: 3_600_000,
-    rollUp: { afterMs: 35 * DAY_MS, periodMs: DAY_MS },
+    sliceMs: DAY_MS,
     volumeDiscounts: [],
     zeroBalance: {
       graceMs: 3_600_000,

@@ -5,7 +5,6 @@ import type {
   MemberRecord,
   SshKeyRecord,
   StockAlertRecord,
-  TeamLoad,
   TeamRecord,
   UserRecord,
 } from './people.ts';
@@ -35,19 +34,21 @@ export interface KeyWriter extends KeyReader {
   recordUse(id: string, at: number): Promise<void>;
 }
 
-/** A team with the sums over its open segments. */
-export type TeamWithLoad = TeamRecord & TeamLoad;
+/** A team with at least one open segment. */
+export interface SpendingTeam extends TeamRecord {
+  /** The hourly cost of the open segments before discounts. */
+  burnMicroUsdPerHour: number;
+  /** The cost that is not charged yet, at most: all time counts as confirmed, without discounts. */
+  mostAccruedMicroUsd: number;
+}
 
 export interface TeamReader {
   byId(id: string): Promise<TeamRecord | null>;
-  /** Takes no lock. The sums are exact if the caller has locked the team's row. */
-  load(id: string): Promise<TeamLoad | null>;
   bySlug(slug: string): Promise<TeamRecord | null>;
   list(): Promise<TeamRecord[]>;
   /** Teams ordered by slug, those after `after`. `text` is searched in id, name and slug. */
-  page(of: { text?: string | undefined; after?: string | undefined; limit: number }): Promise<TeamWithLoad[]>;
-  /** Teams with at least one open segment. */
-  spending(): Promise<TeamWithLoad[]>;
+  page(of: { text?: string | undefined; after?: string | undefined; limit: number }): Promise<TeamRecord[]>;
+  spending(now: number): Promise<SpendingTeam[]>;
   count(): Promise<number>;
   /** Teams due by `now`, then those that a wrong clock scheduled hours ahead. `after`: the end of the last page. */
   due(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<PageEnd[]>;

@@ -48,17 +48,6 @@ export interface TeamRecord {
   createdAt: number;
 }
 
-/** The sums over a team's open segments. The database updates them with each change. */
-export interface TeamLoad {
-  openSegments: number;
-  /** The hourly cost of the open segments before discounts, each rounded up to a thousandth of a USD. */
-  openRateMilliUsd: number;
-  /** Sum over the open segments of that rate times `postedUntil` in whole minutes since 1970. */
-  openPosted: number;
-  /** The latest time up to which one of them was ever posted. */
-  postedUntil: number;
-}
-
 export interface MemberRecord {
   teamId: string;
   userId: string;

@@ -92,8 +92,6 @@ export interface DeploymentReader {
   toSync(providerId: string): Promise<DeploymentToSync[]>;
   /** Those of {@link toSync} with work to do now: being deployed, being changed or still to be cleaned up. */
   newToSync(providerId: string): Promise<DeploymentToSync[]>;
-  /** When a machine of the provider was last proved by SSH, over the deployments that need a sync; null: never. */
-  lastProvedAt(providerId: string): Promise<number | null>;
   /** Counts by price before discounts. `isResuming`: stopped, and being started. */
   activeByPrice(teamId: string): Promise<ActiveByPrice[]>;
   /** Finds a deployment by its unique name at the provider. */

@@ -3,7 +3,7 @@ import type { OfferGroup } from '../contract/offer.ts';
 import { type InstanceType, toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import { Popularity, type Ranks } from './popularity.ts';
+import { createRanks, type Ranks } from './popularity.ts';
 import { isInStock, toOffer, toOfferType } from './to-offer.ts';
 
 /** A row of the offers page, without the parts that depend on the caller and the time. */
@@ -16,15 +16,11 @@ const HIDDEN_AFTER = 20;
 /** The rows of the offers page, from the catalogs of the providers. */
 export class OfferBoard {
   readonly #deps: Pick<Deps, 'providers' | 'clock' | 'options'>;
-  readonly #popularity: Popularity;
+  readonly ranks: () => Promise<Ranks>;
 
   constructor({ store, ...deps }: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>) {
     this.#deps = deps;
-    this.#popularity = new Popularity(store.read.deployments, deps.clock);
-  }
-
-  ranks(): Promise<Ranks> {
-    return this.#popularity.ranks();
+    this.ranks = createRanks(store.read.deployments, deps.clock);
   }
 
   /** The rows in stock, of one instance type or of all (M: "Sold-out offers are not returned"). */

@@ -8,39 +8,33 @@ const REFRESH_MS = 5 * 60_000;
 /** Rank 1 is the most deployed type of the last 30 days. Types that were never deployed share the last rank. */
 export type Ranks = (gpuType: string) => number;
 
-/** Counts deployments at intervals. If the database does not answer, the ranks stay as they were. */
-export class Popularity {
-  readonly #deployments: Pick<DeploymentReader, 'countByGpuType'>;
-  readonly #clock: Clock;
-  #ranks: Ranks = () => 1;
-  #refreshAt = Number.NEGATIVE_INFINITY;
-  #refreshing: Promise<void> | null = null;
-
-  constructor(deployments: Pick<DeploymentReader, 'countByGpuType'>, clock: Clock) {
-    this.#deployments = deployments;
-    this.#clock = clock;
-  }
-
-  /** Waits for the first count only. Later counts run in the background. */
-  async ranks(): Promise<Ranks> {
-    const isFirst = this.#refreshAt === Number.NEGATIVE_INFINITY;
-    if (this.#clock.now() >= this.#refreshAt)
-      this.#refreshing ??= this.#refresh().finally(() => {
-        this.#refreshing = null;
-      });
-    if (isFirst) await this.#refreshing;
-    return this.#ranks;
-  }
-
-  async #refresh(): Promise<void> {
-    const now = this.#clock.now();
+/**
+ * Counts deployments at intervals. Only the first call waits for a count. If the database does not answer, the ranks stay
+ * as they were.
+ */
+export function createRanks(
+  deployments: Pick<DeploymentReader, 'countByGpuType'>,
+  clock: Clock,
+): () => Promise<Ranks> {
+  let ranks: Ranks = () => 1;
+  let refreshAt = Number.NEGATIVE_INFINITY;
+  let refreshing: Promise<void> | null = null;
+  const refresh = async () => {
+    const now = clock.now();
     try {
-      this.#ranks = toRanks(await this.#deployments.countByGpuType(now - WINDOW_MS));
+      ranks = toRanks(await deployments.countByGpuType(now - WINDOW_MS));
     } catch {
       // A failed count must not fail the page. Requests that need the database report that it is down.
     }
-    this.#refreshAt = now + REFRESH_MS;
-  }
+    refreshAt = now + REFRESH_MS;
+    refreshing = null;
+  };
+  return async () => {
+    const isFirst = refreshAt === Number.NEGATIVE_INFINITY;
+    if (clock.now() >= refreshAt) refreshing ??= refresh();
+    if (isFirst) await refreshing;
+    return ranks;
+  };
 }
 
 function toRanks(counts: readonly { gpuType: string; count: number }[]): Ranks {

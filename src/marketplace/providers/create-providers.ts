@@ -46,14 +46,14 @@ export function createProviders({ providers, ...deps }: ProvidersOptions): LiveP
     byId.set(profile.id, { id: profile.id, profile, client, markups, catalog, sshProbe });
   }
   const ids = [...byId.keys()];
-  const rereading = new Rereading({ ...deps, catalogs });
+  const rereading = createRereading({ ...deps, catalogs });
   const readings = new Set<Promise<void>>();
   return {
     ids: () => ids,
     get: (id) => byId.get(id),
     problemsOf: (id) => catalogs.get(id)?.problems ?? [],
-    reread: () => rereading.once(),
-    start: () => rereading.start(),
+    reread: rereading.once,
+    start: rereading.start,
     refresh: async (id, within, call) => {
       const provider = byId.get(id);
       if (provider === undefined) return;
@@ -122,52 +122,13 @@ interface RereadingDeps {
 }
 
 /** Loads catalogs from the database into memory: first all versions, then those that have changed. */
-class Rereading {
-  readonly #deps: RereadingDeps;
-  /** Rounds run one at a time, so that an older row never replaces a newer one. */
-  #last: Promise<void> = Promise.resolve();
-  #timer: Timer | undefined;
-  #isFailing = false;
-  #isStopped = false;
-
-  constructor(deps: RereadingDeps) {
-    this.#deps = deps;
-  }
-
-  once(): Promise<void> {
-    const round = this.#last.then(() => this.#read());
-    this.#last = round.catch(() => undefined);
-    return round;
-  }
-
-  start(): void {
-    if (this.#isStopped) return;
-    this.#timer = this.#deps.clock.setTimer(REREAD_MS, () => void this.#again());
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#timer?.cancel();
-    await this.#last;
-  }
-
-  async #again(): Promise<void> {
-    const { log } = this.#deps;
-    try {
-      await this.once();
-      this.#isFailing = false;
-    } catch (error) {
-      if (!this.#isFailing) log.error({ err: error }, 'the catalogs cannot be read from the database');
-      this.#isFailing = true;
-    }
-    this.start();
-  }
-
-  async #read(): Promise<void> {
-    const {
-      store: { read },
-      catalogs,
-    } = this.#deps;
+function createRereading({ store: { read }, clock, log, catalogs }: RereadingDeps) {
+  // Rounds run one at a time, so that an older row never replaces a newer one.
+  let last: Promise<void> = Promise.resolve();
+  let timer: Timer | undefined;
+  let isFailing = false;
+  let isStopped = false;
+  const load = async (): Promise<void> => {
     for (const { providerId, version, readAt } of await read.catalogs.versions()) {
       const catalog = catalogs.get(providerId);
       if (catalog?.version === version) catalog.refreshedAt = readAt;
@@ -176,5 +137,29 @@ class Rereading {
         if (record !== null) catalog.show(record);
       }
     }
-  }
+  };
+  const once = (): Promise<void> => {
+    const round = last.then(load);
+    last = round.catch(() => undefined);
+    return round;
+  };
+  const again = async (): Promise<void> => {
+    try {
+      await once();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log.error({ err: error }, 'the catalogs cannot be read from the database');
+      isFailing = true;
+    }
+    start();
+  };
+  const start = (): void => {
+    if (!isStopped) timer = clock.setTimer(REREAD_MS, () => void again());
+  };
+  const stop = async (): Promise<void> => {
+    isStopped = true;
+    timer?.cancel();
+    await last;
+  };
+  return { once, start, stop };
 }

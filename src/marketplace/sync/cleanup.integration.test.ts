@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { rangeOf } from '../../work/range-leases.ts';
 import { transition } from '../deployments/transition.ts';
 import { cleanUpLost } from '../operate/actions.ts';
 import { adopt } from './launch.ts';
@@ -69,11 +68,11 @@ describe('a deployment that was terminated', () => {
 
   it('is not recorded as deleted by a process that has lost its lease [cleanup-fenced]', async () => {
     const { id } = await running(setup);
-    // While the answer is in transit, another process takes over the range without this one noticing.
+    // While the answer is in transit, another process takes over the provider without this one noticing.
     const lose = async () => {
       const runOutAt = setup.clock.now() + MINUTE_MS;
       await setup.store.transact((tx) =>
-        tx.leases.claim([`provider:provider-x:${rangeOf(id)}`], 'another', runOutAt, 9 * MINUTE_MS),
+        tx.leases.claim(['provider:provider-x'], 'another', runOutAt, 9 * MINUTE_MS),
       );
       return null;
     };
@@ -83,7 +82,7 @@ describe('a deployment that was terminated', () => {
     await setup.clock.advance(5 * MINUTE_MS);
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(1);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
-    expect(countLines(setup.logged, 'warn', 'lost the leases on ranges of the provider')).toBe(1);
+    expect(countLines(setup.logged, 'warn', 'lost the lease on the provider')).toBe(1);
     await setup.clock.advance(6 * MINUTE_MS);
     expect((await read(setup, id)).cleanup).toBe('done');
   });

@@ -5,7 +5,6 @@ import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
-import type { SshAlarm } from './ssh-alarm.ts';
 
 /** The row was correct at `at`, if it still has this revision. */
 type Confirmation = { id: string; revision: number; at: number };
@@ -72,7 +71,6 @@ export interface SyncContext extends SyncDeps {
   unproved: Map<string, Unproved>;
   /** Starts the SSH proof of a deployment's machine in a separate slot, so that a host that hangs delays no poll. */
   beginProof: (id: string) => void;
-  sshAlarm: SshAlarm;
   /** The attempts of each clean-up by this process, and the time of its last alarm. */
   cleanups: Map<string, { attempts: number; alarmedAt: number | null }>;
 }

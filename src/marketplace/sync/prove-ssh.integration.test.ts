@@ -296,52 +296,22 @@ describe('no proof is needed by', () => {
   });
 });
 
-describe('an alarm', () => {
-  const unreachable = () => countLines(setup.logged, 'error', '`verify_ssh: false`');
-  const refusing = () => countLines(setup.logged, 'error', 'whether it injects the keys');
-
-  it('names verify_ssh when none of the machines of a provider can be reached, once in an hour [ssh-proof-alarm]', async () => {
-    setup.ssh.fault = () => 'closed';
-    await accept(setup, { number: 1 });
-    await accept(setup, { number: 2 });
-    setup.workers.start();
-    await until(isOnline);
-    await setup.clock.advance(MINUTE_MS - 10_000);
-    expect(unreachable()).toBe(0);
-    await setup.clock.advance(MINUTE_MS);
-    expect([unreachable(), refusing()]).toEqual([1, 0]);
-    expect(setup.logged.find(({ level }) => level === 'error')?.fields).toEqual({
-      provider: 'provider-x',
-      machines: 2,
-      steps: ['connect'],
-    });
-    for (let number = 3; number < 10; number++) {
-      await accept(setup, { number });
-      await setup.clock.advance(10 * MINUTE_MS);
-    }
-    expect(unreachable()).toBe(2);
-    setup.ssh.fault = () => 'none';
-    await accept(setup, { number: 10 });
-    await setup.clock.advance(5 * MINUTE_MS);
-    expect(countLines(setup.logged, 'info', 'SSH login to new machines of the provider works again')).toBe(1);
-  });
-
-  it('is not raised for one machine where another was reached', async () => {
-    setup.ssh.fault = (instanceId) => (instanceId === 'i-1' ? 'closed' : 'none');
+it.each([
+  ['closed', 'connect', '`verify_ssh: false`'],
+  ['refuses', 'auth', 'whether it injects the keys'],
+] as const)(
+  'a failure says what to do: the SSH server is %s [ssh-proof-alarm]',
+  async (fault, step, advice) => {
+    setup.ssh.fault = (instanceId) => (instanceId === 'i-1' ? fault : 'none');
     await accept(setup, { number: 1 });
     await accept(setup, { number: 2 });
     setup.workers.start();
     await until(isOnline);
     await setup.clock.advance(8 * MINUTE_MS);
-    expect([unreachable(), refusing()]).toEqual([0, 0]);
-  });
-
-  it('does not name verify_ssh where machines are reached, and refuse the keys of their users', async () => {
-    setup.ssh.fault = () => 'refuses';
-    await accept(setup);
-    setup.workers.start();
-    await until(isOnline);
-    await setup.clock.advance(3 * MINUTE_MS);
-    expect([unreachable(), refusing()]).toEqual([0, 1]);
-  });
-});
+    expect(countLines(setup.logged, 'error', '')).toBe(0);
+    await setup.clock.advance(5 * MINUTE_MS);
+    const errors = setup.logged.filter(({ level }) => level === 'error');
+    expect(errors).toMatchObject([{ fields: { provider: 'provider-x', instance: 'i-1', step } }]);
+    expect(errors[0]?.message).toContain(advice);
+  },
+);

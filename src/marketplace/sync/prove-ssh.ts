@@ -30,7 +30,7 @@ export async function proveSsh(context: SyncContext, id: string): Promise<boolea
   const outcome = await write(context, record, withResult(proof, machine, result, clock.now()), begunAt);
   if (context.unproved.get(id) === machine) context.unproved.delete(id);
   if (outcome === 'dropped') return true;
-  await report(context, record, endpoint, proof, result);
+  report(context, record, endpoint, proof, result, outcome === 'failed');
   // A provider that keeps changing the endpoint must not cause a tight loop.
   return outcome === 'proved' && proof.provedAt === null;
 }
@@ -111,26 +111,35 @@ function detailsOf({ failedAt, provedAt }: SshProof, windowMs: number): string {
   return `SSH login failed for ${minutes} minutes: ${why}. The machine is being removed.`;
 }
 
-async function report(
-  { log, sshAlarm }: SyncContext,
+function report(
+  { log }: SyncContext,
   record: DeploymentRecord,
   endpoint: Endpoint,
   before: SshProof,
   result: ProbeResult,
-): Promise<void> {
-  const { id, providerId, providerInstanceId } = record;
+  hasFailed: boolean,
+): void {
+  const { providerId, providerInstanceId } = record;
   const instance = { provider: providerId, instance: providerInstanceId, endpoint: toSshAddress(endpoint) };
   const fields = { ...logNames(record), ...instance };
   if (result.ok) {
-    sshAlarm.proved(id);
     log.info(fields, 'SSH login to a new machine succeeded with its key');
     return;
   }
   const { step, detail } = result;
-  if (before.failedAt !== step)
+  if (hasFailed)
+    log.error(
+      { ...fields, step, detail },
+      step === 'auth'
+        ? 'a new machine did not accept an SSH login with its key: its deployment failed and is not billed. If this ' +
+            'happens to all machines of the provider, ask it whether it injects the keys; its offers are still sold'
+        : 'a new machine could not be reached by SSH from here: its deployment failed and is not billed. If this ' +
+            'happens to all machines of the provider, allow this server to connect to their SSH ports; if it never ' +
+            'can, set `verify_ssh: false` for the provider in marketplace.yaml to skip the login check',
+    );
+  else if (before.failedAt !== step)
     log.warn(
       { ...fields, step, detail },
       'a new machine is ONLINE at its provider but does not accept an SSH login yet: it is not running and not billed',
     );
-  await sshAlarm.failed(record, before.onlineAt, step);
 }

@@ -104,12 +104,6 @@ export class ProviderHealth {
     this.#failing.delete(subject);
   }
 
-  /** Drops these subjects, because another process syncs them now. */
-  forgetAll(isMeant: (subject: string) => boolean): void {
-    for (const known of [this.#failing, this.#ignoredAnswers])
-      for (const subject of known.keys()) if (isMeant(subject)) known.delete(subject);
-  }
-
   /** Drops everything, because other processes call the provider now. */
   clear(): void {
     this.#problems.clear();

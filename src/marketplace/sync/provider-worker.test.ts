@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { intent, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { namesOf } from '../../work/range-leases.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { openWorld, placeOf, type World } from '../volumes/seven-providers.fixture.ts';
-import { ProviderWorkers } from './provider-workers.ts';
+import { leaseOf, ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
   countLines,
@@ -164,7 +163,11 @@ describe('an end', () => {
     expect((await read(setup, id)).observedAt).toBe(lastPoll());
     expect(setup.clock.pendingTimers).toBe(0);
     const leases = await setup.store.transact((tx) =>
-      tx.leases.taken(namesOf('provider:provider-x').all, 'another', setup.clock.now()),
+      tx.leases.taken(
+        [leaseOf('provider-x'), leaseOf('provider-y'), 'server:0'],
+        'another',
+        setup.clock.now(),
+      ),
     );
     expect(leases).toEqual([]);
   });
@@ -203,7 +206,7 @@ describe('an end', () => {
     const polls = setup.plain.faults.countOf('getInstance');
     await setup.clock.advance(2 * MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBe(polls);
-    expect(countLines(setup.logged, 'error', 'the store does not answer')).toBe(2);
+    expect(countLines(setup.logged, 'error', 'the store does not answer')).toBe(1);
     setup.store.transact = transact;
     await setup.clock.advance(MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBeGreaterThan(polls);

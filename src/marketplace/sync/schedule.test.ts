@@ -13,7 +13,7 @@ beforeEach(() => {
 
 function newSchedule(concurrency: number, tookMs = 0): Schedule {
   return new Schedule(clock, {
-    concurrency: () => concurrency,
+    concurrency,
     run: async (key) => {
       ran.push(`${key} at ${clock.now()}`);
       if (tookMs > 0) await new Promise<void>((resolve) => void clock.setTimer(tookMs, resolve));

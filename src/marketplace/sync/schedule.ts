@@ -4,7 +4,7 @@ import { type Due, DueQueue } from '../../work/due-queue.ts';
 /** Runs a function for each key when it is due, with limited concurrency and never concurrently for one key. */
 export class Schedule {
   readonly #clock: Clock;
-  readonly #concurrency: () => number;
+  readonly #concurrency: number;
   readonly #run: (key: string) => Promise<number | null>;
   readonly #queue = new DueQueue<string>();
   /** The entry of each key in the queue. */
@@ -19,7 +19,7 @@ export class Schedule {
   /** `run` returns the milliseconds until the key is due again; null: never. It must not reject. */
   constructor(
     clock: Clock,
-    { concurrency, run }: { concurrency: () => number; run: (key: string) => Promise<number | null> },
+    { concurrency, run }: { concurrency: number; run: (key: string) => Promise<number | null> },
   ) {
     this.#clock = clock;
     this.#concurrency = concurrency;
@@ -51,28 +51,25 @@ export class Schedule {
     if (!this.#isStopped) this.#pump();
   }
 
-  /** Removes the matching keys. Settles once their current runs have ended. */
-  async drop(isDropped: (key: string) => boolean): Promise<void> {
-    for (const [key, entry] of this.#due)
-      if (isDropped(key)) {
-        this.#queue.cancel(entry);
-        this.#due.delete(key);
-      }
-    for (const key of this.#again.keys()) if (isDropped(key)) this.#again.delete(key);
-    await Promise.all([...this.#running].filter(([key]) => isDropped(key)).map(([, run]) => run));
+  /** Removes all keys. Settles once their current runs have ended. */
+  async drop(): Promise<void> {
+    this.#queue.clear();
+    this.#due.clear();
+    this.#again.clear();
+    await Promise.all(this.#running.values());
   }
 
   /** Starts nothing more and waits for the current runs. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#sleepUntil(Number.POSITIVE_INFINITY);
-    await this.drop(() => true);
+    await this.drop();
   }
 
   /** Starts due keys up to the limit. At the limit, the end of a run calls it again. */
   #pump(): void {
     const now = this.#clock.now();
-    while (this.#running.size < this.#concurrency()) {
+    while (this.#running.size < this.#concurrency) {
       const due = this.#queue.takeUntil(now);
       if (due === undefined) {
         this.#sleepUntil(this.#queue.nextAt() ?? Number.POSITIVE_INFINITY);

@@ -8,7 +8,6 @@ import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
-import { SshAlarm } from './ssh-alarm.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { syncVolume } from './volumes/sync-volume.ts';
 
@@ -27,7 +26,6 @@ export function contextOf(deps: Deps, provider: Provider, store = deps.store): S
     unproved: new Map(),
     beginProof: () => {},
     isLeaseHeld: () => true,
-    sshAlarm: new SshAlarm(deps, provider.id),
     health,
     observations: new Observations(store, answers),
     answers,
@@ -60,7 +58,7 @@ export class WokenWorker {
     this.#context = context;
     const { clock, store } = deps;
     this.#deployments = new Schedule(clock, {
-      concurrency: () => 8,
+      concurrency: 8,
       run: untilClosed(async (id) => {
         const pause = await syncDeployment(context, id);
         const record = await store.read.deployments.byId(id);
@@ -68,7 +66,7 @@ export class WokenWorker {
       }),
     });
     this.#intents = new Schedule(clock, {
-      concurrency: () => 8,
+      concurrency: 8,
       run: untilClosed(async (id) => {
         await sendIntent(context, id);
         const record = await store.read.deployments.byId(id);
@@ -77,7 +75,7 @@ export class WokenWorker {
       }),
     });
     this.#volumes = new Schedule(clock, {
-      concurrency: () => 8,
+      concurrency: 8,
       run: untilClosed(async (id) => {
         const pause = await syncVolume(context, id).finally(() => {
           this.#ended.get(id)?.();

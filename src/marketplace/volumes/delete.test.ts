@@ -45,7 +45,9 @@ it('a deletion is accepted, and ends the billing, where the provider is no longe
 it('a deletion ends the bill at the last posting, where a process whose clock is ahead has posted further', async () => {
   const [segment] = await world.deps.store.read.ledger.openSegments({ limit: 1 });
   if (segment === undefined) throw new Error('it is billed');
-  await accrue(world.deps, [segment], world.clock.now() + 10 * 60_000);
+  const { options } = world.deps;
+  const everyMinute = { ...options, billing: { ...options.billing, sliceMs: 60_000 } };
+  await accrue({ ...world.deps, options: everyMinute }, [segment], world.clock.now() + 10 * 60_000);
   await world.settle(deleteVolume(world.deps, caller, volumeId));
   expect((await stored())?.deletedAt).toBeGreaterThan(world.clock.now());
   expect(await findings()).toEqual([]);

@@ -115,47 +115,47 @@ export function describeLedger(storeOf: () => Store): void {
           await work(tx);
         });
 
-      it('are open segments ordered by their next check, in pages', async () => {
-        const at = (id: string, nextPostAt: number) => segment({ id, subjectId: id, nextPostAt });
-        const records = [at('a', now), at('b', now - 5), at('c', now + 1), at('d', now - 5)];
+      it('are open segments that are certain beyond what is posted, in pages', async () => {
+        const at = (id: string, postedUntil: number) =>
+          segment({ id, subjectId: id, startedAt: now - 9, postedUntil });
+        const records = [at('a', now - 1), at('b', now - 5), at('c', now), at('d', now - 5)];
         await write(async (tx) => {
-          for (const record of records) await tx.ledger.insertSegment(record);
-          await tx.ledger.insertSegment({ ...at('e', now - 9), endedAt: now });
+          for (const record of records) await tx.ledger.insertSegment({ ...record, subjectKind: 'volume' });
+          await tx.ledger.insertSegment({ ...at('e', now - 9), subjectKind: 'volume', endedAt: now });
+          for (const [id, observedAt] of [
+            ['f', now],
+            ['g', now - 1],
+          ] as const) {
+            await tx.deployments.insert(runningDeployment({ id, providerName: id, observedAt }));
+            await tx.ledger.insertSegment(at(id, now - 7));
+          }
         });
         const { ledger } = storeOf().read;
-        const [a, b, , d] = records;
-        expect(await ledger.dueSegments({ now, limit: 9 })).toEqual([b, d, a]);
-        expect(await ledger.dueSegments({ now, after: { at: now - 5, id: 'b' }, limit: 1 })).toEqual([d]);
-        await write((tx) =>
-          tx.ledger.post([
-            { segment: segment({ id: 'b', postedUntil: now + 1, nextPostAt: now + 7 }), usage: null },
-          ]),
-        );
-        expect(await ledger.segmentById('b')).toMatchObject({ postedUntil: now + 1, nextPostAt: now + 7 });
+        const due = async (of: object, limit: number) =>
+          (await ledger.dueSegments({ now: now + 1, sliceMs: 60_000, limit, ...of })).map(({ id }) => id);
+        expect(await due({}, 9)).toEqual(['f', 'b', 'd', 'a']);
+        expect(await due({ after: { at: now - 5, id: 'b' } }, 1)).toEqual(['d']);
       });
 
-      it('include segments and teams that a wrong clock put too far ahead, after all others [due-in-the-future]', async () => {
+      it('include teams that a wrong clock put too far ahead, after all others [due-in-the-future]', async () => {
         const HOUR_MS = 3_600_000;
         const wrong = now + 24 * HOUR_MS;
         const moments = { a: wrong, b: now + HOUR_MS, c: wrong, d: now - 1 };
         await write(async (tx) => {
-          for (const [id, nextPostAt] of Object.entries(moments)) {
-            await tx.ledger.insertSegment(segment({ id, subjectId: id, nextPostAt }));
+          for (const [id, checkAt] of Object.entries(moments)) {
             await tx.teams.insert(team({ id }));
-            await tx.teams.scheduleCheck(id, nextPostAt);
+            await tx.teams.scheduleCheck(id, checkAt);
           }
           await tx.teams.scheduleCheck(teamId, null);
         });
-        const { ledger, teams } = storeOf().read;
-        const idsOf = (found: readonly { id: string }[]) => found.map(({ id }) => id);
-        for (const due of [ledger.dueSegments, teams.due]) {
-          expect(idsOf(await due({ now, limit: 9 }))).toEqual(['d', 'a', 'c']);
-          expect(idsOf(await due({ now, limit: 2 }))).toEqual(['d', 'a']);
-          expect(idsOf(await due({ now, limit: 1 }))).toEqual(['d']);
-          expect(idsOf(await due({ now, after: { at: now - 1, id: 'd' }, limit: 1 }))).toEqual(['a']);
-          expect(idsOf(await due({ now, after: { at: wrong, id: 'a' }, limit: 9 }))).toEqual(['c']);
-          expect(idsOf(await due({ now, after: { at: wrong, id: 'c' }, limit: 9 }))).toEqual([]);
-        }
+        const found = async (of: object, limit: number) =>
+          (await storeOf().read.teams.due({ now, limit, ...of })).map(({ id }) => id);
+        expect(await found({}, 9)).toEqual(['d', 'a', 'c']);
+        expect(await found({}, 2)).toEqual(['d', 'a']);
+        expect(await found({}, 1)).toEqual(['d']);
+        expect(await found({ after: { at: now - 1, id: 'd' } }, 1)).toEqual(['a']);
+        expect(await found({ after: { at: wrong, id: 'a' } }, 9)).toEqual(['c']);
+        expect(await found({ after: { at: wrong, id: 'c' } }, 9)).toEqual([]);
       });
 
       it('are teams ordered by their next check, independent of their records', async () => {
@@ -199,25 +199,6 @@ export function describeLedger(storeOf: () => Store): void {
         await write((tx) => tx.ledger.insertSegment(segment()));
         await scheduled(now + 1, (tx) => post(tx, 'seg-1', now + 1, 5));
         expect(await dueTeams()).toEqual([]);
-      });
-    });
-
-    describe("a team's load", () => {
-      const load = () => storeOf().read.teams.load(teamId);
-
-      it('sums up the open segments, with up to when each was posted', async () => {
-        const rate = { originalRateMicroUsdPerHour: 1_500 };
-        const minutes = now / 60_000;
-        await write((tx) => tx.ledger.insertSegment(segment(rate)));
-        expect(await load()).toMatchObject({ openSegments: 1, openRateMilliUsd: 2, openPosted: 2 * minutes });
-        await write((tx) => tx.ledger.updateSegment(segment({ ...rate, postedUntil: now + 60_000 })));
-        expect(await load()).toMatchObject({ openPosted: 2 * (minutes + 1), postedUntil: now + 60_000 });
-        await write((tx) =>
-          tx.ledger.updateSegment(segment({ ...rate, postedUntil: now + 90_000, endedAt: now + 90_000 })),
-        );
-        expect(await load()).toMatchObject({ openSegments: 0, openRateMilliUsd: 0, openPosted: 0 });
-        expect(await load()).toMatchObject({ postedUntil: now + 60_000 });
-        expect(await storeOf().read.ledger.wrongLoads()).toEqual([]);
       });
     });
 

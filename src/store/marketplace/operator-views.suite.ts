@@ -77,16 +77,22 @@ export function describeOperatorViews(storeOf: () => Store): void {
     it('list teams by slug, and those that spend', async () => {
       await write((tx) => tx.teams.insert(team({ id: 'team-2', slug: 'zebra', name: 'Stripes' })));
       const first = (await store.read.teams.page({ limit: 1 }))[0];
-      expect(first).toMatchObject({ id: teamId, openSegments: 0, openRateMilliUsd: 0 });
+      expect(first).toMatchObject({ id: teamId });
       const rest = await store.read.teams.page({ after: first?.slug, limit: 9 });
       expect(rest.map(({ id }) => id)).toEqual(['team-2']);
       expect((await store.read.teams.page({ text: 'STRIPE', limit: 9 })).map(({ id }) => id)).toEqual([
         'team-2',
       ]);
       expect(await store.read.teams.count()).toBe(2);
-      expect(await store.read.teams.spending()).toEqual([]);
-      await write((tx) => tx.ledger.insertSegment(segment()));
-      expect(await store.read.teams.spending()).toMatchObject([{ id: teamId, openSegments: 1 }]);
+      expect(await store.read.teams.spending(now)).toEqual([]);
+      await write(async (tx) => {
+        await tx.ledger.insertSegment(segment());
+        await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }));
+      });
+      const { originalRateMicroUsdPerHour: rate } = segment();
+      expect(await store.read.teams.spending(now + 3_600_000)).toMatchObject([
+        { id: teamId, burnMicroUsdPerHour: 2 * rate, mostAccruedMicroUsd: 2 * rate },
+      ]);
     });
 
     it('list mails by state, with the number waiting and given up since a time', async () => {

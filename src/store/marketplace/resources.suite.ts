@@ -111,30 +111,6 @@ export function describeResources(storeOf: () => Store): void {
       ]);
     });
 
-    it('report when a synced machine of a provider was last proved', async () => {
-      const last = () => store.read.deployments.lastProvedAt(providerId);
-      expect(await last()).toBeNull();
-      const proof = {
-        keys: [],
-        onlineAt: now,
-        attempts: 1,
-        failedAt: null,
-        provedEndpoint: '192.0.2.1:22',
-      };
-      await insert(
-        deployment({ id: 'unproved' }),
-        runningDeployment({ id: 'first', sshProof: { ...proof, provedAt: now + 900 } }),
-        runningDeployment({ id: 'last', sshProof: { ...proof, provedAt: now + 1000 } }),
-        deployment({ id: 'over', status: 'failed', sshProof: { ...proof, provedAt: now + 5000 } }),
-        runningDeployment({
-          id: 'foreign',
-          providerId: 'provider-b',
-          sshProof: { ...proof, provedAt: now + 5000 },
-        }),
-      );
-      expect(await last()).toBe(now + 1000);
-    });
-
     it('are counted by price while they are active, with starting ones counted separately', async () => {
       const stopped = {
         status: 'stopped',

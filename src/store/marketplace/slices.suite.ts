@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   deployment,
   now,
@@ -7,12 +7,11 @@ import {
   segment,
   team,
   teamId,
-  usage,
   volume,
 } from '../../../test/support/rows/marketplace-rows.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 
-/** Slices, the day lines that replace them, and the audit of both. */
+/** Slices, and the audit of them. */
 export function describeSlices(storeOf: () => Store): void {
   const write = <T>(body: (tx: Transaction) => Promise<T>): Promise<T> => storeOf().transact(body);
   const balance = async () => (await storeOf().read.teams.byId(teamId))?.balanceMicroUsd;
@@ -116,129 +115,6 @@ export function describeSlices(storeOf: () => Store): void {
     });
   });
 
-  describe('lines of days', () => {
-    const DAY_MS = 86_400_000;
-    const endsAt = now + DAY_MS;
-    const ends = [now + 1, now + 2, endsAt];
-    const line = (amountMicroUsd: number, changes: object = {}) => {
-      const [transaction, entries] = usage(amountMicroUsd, { id: 'line', at: endsAt });
-      const taken = { transaction, entries, amountMicroUsd };
-      return { segmentId: 'seg-1', startsAt: now, endsAt, slices: 3, usage: taken, ...changes };
-    };
-    const rollUp = (...wanted: ReturnType<typeof line>[]) => write((tx) => tx.ledger.rollUp(wanted));
-    const sumsOf = (from: number, to: number) =>
-      storeOf().read.ledger.sumSlices({ segmentIds: ['seg-1', 'seg-9'], startsAt: from, endsAt: to });
-
-    beforeEach(async () => {
-      await write(async (tx) => {
-        await tx.ledger.insertSegment(segment());
-        for (const end of ends) await post(tx, 'seg-1', end, 5);
-        await post(tx, 'seg-1', endsAt + 1, 5);
-      });
-    });
-
-    it('replace the slices of their day with the same bookings, and change no sum', async () => {
-      const { ledger } = storeOf().read;
-      const sums = await ledger.balances();
-      const due = { until: endsAt, periodMs: DAY_MS, limit: 9 };
-      const slice = (sliceEnd: number) => ({ segmentId: 'seg-1', sliceEnd });
-      expect(await ledger.toRollUp(due)).toEqual(ends.map(slice));
-      expect(await ledger.toRollUp({ ...due, until: endsAt - 1, limit: 1 })).toEqual([slice(now + 1)]);
-      expect(await ledger.toRollUp({ ...due, after: slice(now + 1) })).toEqual(ends.slice(1).map(slice));
-      // A longer period may still receive postings.
-      expect(await ledger.toRollUp({ ...due, periodMs: 3 * DAY_MS })).toEqual([]);
-      const sum = { from: now, until: endsAt, slices: 3, amountMicroUsd: 15 };
-      expect(await sumsOf(now, endsAt)).toMatchObject([{ segment: { id: 'seg-1' }, ...sum }]);
-      const days = await ledger.daysOf('seg-1');
-      await rollUp(line(15));
-      expect(await ledger.slicesOf('seg-1')).toMatchObject([{ sliceEnd: endsAt + 1 }]);
-      expect(await ledger.toRollUp(due)).toEqual([]);
-      expect(await sumsOf(now, endsAt)).toEqual([]);
-      expect(await sumsOf(endsAt, endsAt + DAY_MS)).toMatchObject([{ from: endsAt, slices: 1 }]);
-      expect(await ledger.balances()).toEqual(sums);
-      expect(await balance()).toBe(-20);
-      expect(await ledger.daysOf('seg-1')).toEqual(days);
-      expect(days).toEqual([
-        { day: now, amountMicroUsd: 15 },
-        { day: endsAt, amountMicroUsd: 5 },
-      ]);
-      expect(await ledger.malformed(9)).toEqual([]);
-      expect((await ledger.transactionsOf(teamId, 9)).map(({ id }) => id).sort()).toEqual([
-        'line',
-        `txn-seg-1-${endsAt + 1}`,
-      ]);
-    });
-
-    const sum = /is not the sum of its slices/;
-    const time = /is of a time that is over, after the lines before it/;
-    it.each([
-      ['that take less', sum, line(14)],
-      ['that take more', sum, line(16)],
-      ['that count other slices', sum, line(15, { slices: 2 })],
-      ['without one slice', time, line(15, { startsAt: now + 1 })],
-      [
-        'that end where no slice ends',
-        sum,
-        line(15, {
-          usage: { ...line(15).usage, transaction: usage(15, { id: 'line', at: endsAt - 1 })[0] },
-        }),
-      ],
-      [
-        'whose booking is of another amount',
-        sum,
-        line(15, { usage: { ...line(16).usage, amountMicroUsd: 15 } }),
-      ],
-      ['of a time that may still get postings', time, line(20, { endsAt: endsAt + DAY_MS, slices: 4 })],
-      ['that begin after slices that are left', time, line(5, { startsAt: now + 2, slices: 1 })],
-      ['that end before they begin', time, line(15, { startsAt: endsAt + 1 })],
-      ['of no slices', sum, line(15, { startsAt: now - DAY_MS, endsAt: now, slices: 0 })],
-      [
-        'of no segment',
-        /is of a time that is over|day_lines_segment_id_fkey/,
-        line(15, { segmentId: 'seg-9' }),
-      ],
-    ])('are refused %s, and nothing changes', async (_what, sentence, wanted) => {
-      await expect(rollUp(wanted)).rejects.toThrow(sentence);
-      expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(4);
-      expect(await storeOf().read.ledger.transactionsOf(teamId, 9)).toHaveLength(4);
-      expect(await balance()).toBe(-20);
-    });
-
-    it('are written together for many segments, all or none', async () => {
-      const lineOf = (number: number, amountMicroUsd: number) => {
-        const booked = usage(amountMicroUsd, { id: `line-${number}`, at: endsAt });
-        return {
-          ...line(amountMicroUsd, { segmentId: `seg-${number}` }),
-          usage: { transaction: booked[0], entries: booked[1], amountMicroUsd },
-        };
-      };
-      await write(async (tx) => {
-        await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }));
-        for (const end of [...ends, endsAt + 1]) await post(tx, 'seg-2', end, 7);
-      });
-      await expect(rollUp(lineOf(1, 15), lineOf(2, 22))).rejects.toThrow(sum);
-      expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(4);
-      await rollUp(lineOf(1, 15), lineOf(2, 21));
-      const { ledger } = storeOf().read;
-      for (const [id, amountMicroUsd] of [
-        ['seg-1', 15],
-        ['seg-2', 21],
-      ] as const) {
-        expect(await ledger.slicesOf(id)).toHaveLength(1);
-        expect((await ledger.daysOf(id))[0]).toEqual({ day: now, amountMicroUsd });
-      }
-      expect(await ledger.malformed(9)).toEqual([]);
-      expect(await balance()).toBe(-20 - 28);
-    });
-
-    it('are written once, and no slice is added to their time', async () => {
-      await rollUp(line(15));
-      await expect(rollUp(line(15))).rejects.toThrow();
-      await expect(write((tx) => post(tx, 'seg-1', now + 3, 5))).rejects.toThrow();
-      expect(await balance()).toBe(-20);
-    });
-  });
-
   describe('audits', () => {
     it('show each segment with the totals of its slices and their entries, in pages', async () => {
       const ids = ['a', 'b', 'c'];
@@ -310,11 +186,6 @@ export function describeSlices(storeOf: () => Store): void {
           subject('deployment', 'g-unbilled', now, null),
         ],
       ]);
-    });
-
-    it('find no unbalanced transaction if none was written past the store', async () => {
-      await write((tx) => tx.ledger.book(...usage(5)));
-      expect(await storeOf().read.ledger.unbalanced(9)).toEqual([]);
     });
   });
 }

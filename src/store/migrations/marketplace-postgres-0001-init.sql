@@ -33,10 +33,6 @@ CREATE TABLE teams (
   balance_micro_usd BIGINT NOT NULL,
   watch JSON NOT NULL,
   created_at BIGINT NOT NULL,
-  open_segments BIGINT NOT NULL DEFAULT 0,
-  open_rate_milli_usd BIGINT NOT NULL DEFAULT 0,
-  open_posted BIGINT NOT NULL DEFAULT 0,
-  posted_until BIGINT NOT NULL DEFAULT 0,
   next_check_at BIGINT
 );
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
@@ -213,14 +209,13 @@ CREATE TABLE segments (
   ended_at BIGINT CHECK (ended_at >= started_at),
   posted_until BIGINT NOT NULL CHECK (posted_until >= started_at),
   posted_micro_usd BIGINT NOT NULL,
-  provider_rate_micro_usd_per_hour BIGINT,
-  next_post_at BIGINT NOT NULL DEFAULT 0
+  provider_rate_micro_usd_per_hour BIGINT
 );
 CREATE INDEX segments_by_subject ON segments (subject_kind, subject_id, started_at);
 CREATE UNIQUE INDEX segments_one_open ON segments (subject_kind, subject_id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open ON segments (id) WHERE ended_at IS NULL;
-CREATE INDEX segments_open_by_team ON segments (team_id) WHERE ended_at IS NULL;
-CREATE INDEX segments_due ON segments (next_post_at, id) WHERE ended_at IS NULL;
+CREATE INDEX segments_open_by_team ON segments (team_id, original_rate_micro_usd_per_hour, posted_until) WHERE ended_at IS NULL;
+CREATE INDEX segments_due ON segments (posted_until, id) WHERE ended_at IS NULL;
 
 CREATE TABLE ledger_transactions (
   id TEXT PRIMARY KEY,
@@ -249,19 +244,6 @@ CREATE TABLE slices (
   PRIMARY KEY (segment_id, slice_end)
 );
 CREATE INDEX slices_by_transaction ON slices (transaction_id);
-CREATE INDEX slices_by_end ON slices (slice_end, segment_id);
-
-CREATE TABLE day_lines (
-  segment_id TEXT NOT NULL REFERENCES segments (id),
-  starts_at BIGINT NOT NULL,
-  ends_at BIGINT NOT NULL,
-  slice_end BIGINT NOT NULL,
-  slices INTEGER NOT NULL,
-  amount_micro_usd BIGINT NOT NULL,
-  transaction_id TEXT NOT NULL REFERENCES ledger_transactions (id),
-  PRIMARY KEY (segment_id, ends_at)
-);
-CREATE INDEX day_lines_by_transaction ON day_lines (transaction_id);
 
 CREATE TABLE mails (
   id TEXT PRIMARY KEY,
@@ -350,44 +332,6 @@ CREATE TABLE operator_sessions (
   ends_at BIGINT NOT NULL
 );
 
--- What is being billed to a team, summed up in its own row.
-CREATE FUNCTION count_new_segments() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE teams SET open_segments = open_segments + change.count,
-    open_rate_milli_usd = open_rate_milli_usd + change.rate,
-    open_posted = open_posted + change.posted,
-    posted_until = greatest(posted_until, change.until)
-  FROM (SELECT team_id, count(*) AS count, sum(((s.original_rate_micro_usd_per_hour + 999) / 1000)) AS rate, sum((((s.original_rate_micro_usd_per_hour + 999) / 1000) * (s.posted_until / 60000))) AS posted,
-      max(s.posted_until) AS until
-    FROM added s WHERE s.ended_at IS NULL GROUP BY team_id) AS change
-  WHERE teams.id = change.team_id;
-  RETURN NULL;
-END
-$$;
-CREATE FUNCTION count_changed_segments() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE teams SET open_segments = open_segments + change.count,
-    open_rate_milli_usd = open_rate_milli_usd + change.rate,
-    open_posted = open_posted + change.posted,
-    posted_until = greatest(posted_until, change.until)
-  FROM (SELECT team_id, sum(sign) AS count, sum(sign * rate) AS rate, sum(sign * posted) AS posted,
-      max(until) AS until
-    FROM (
-      SELECT s.team_id, 1 AS sign, ((s.original_rate_micro_usd_per_hour + 999) / 1000) AS rate, (((s.original_rate_micro_usd_per_hour + 999) / 1000) * (s.posted_until / 60000)) AS posted, s.posted_until AS until
-      FROM added s WHERE s.ended_at IS NULL
-      UNION ALL
-      SELECT s.team_id, -1, ((s.original_rate_micro_usd_per_hour + 999) / 1000), (((s.original_rate_micro_usd_per_hour + 999) / 1000) * (s.posted_until / 60000)), s.posted_until
-      FROM removed s WHERE s.ended_at IS NULL) AS each
-    GROUP BY team_id) AS change
-  WHERE teams.id = change.team_id;
-  RETURN NULL;
-END
-$$;
-CREATE TRIGGER insert_load AFTER INSERT ON segments REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION count_new_segments();
-CREATE TRIGGER update_load AFTER UPDATE ON segments REFERENCING OLD TABLE AS removed NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION count_changed_segments();
-
 -- The ledger is append-only.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -395,112 +339,6 @@ BEGIN
     USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'the ledger is append-only';
 END
 $$;
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON day_lines
-  FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE ON slices FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE ON ledger_entries FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE ON ledger_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-
--- A day line takes the place of the slices of its time, all of them, and only if no account's sum changes by it. It takes
--- the place of usage alone, and of as many transactions as there are slices. The slices and what they booked are deleted
--- by its insertion alone.
-CREATE FUNCTION refuse_ledger_rows(sentence text, place name) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION '%', sentence USING ERRCODE = 'restrict_violation', TABLE = place, CONSTRAINT = sentence;
-END
-$$;
--- Of one segment a statement writes one line: a second one is not after the lines before it. The few rows of a statement
--- are looked up by their keys, whatever the statistics say.
-CREATE FUNCTION replace_slices() RETURNS trigger LANGUAGE plpgsql
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-  replaced text[];
-BEGIN
-  IF EXISTS (
-    SELECT 1 FROM added line
-    WHERE line.starts_at >= line.ends_at
-      OR NOT EXISTS (SELECT 1 FROM segments s WHERE s.id = line.segment_id
-        AND (s.posted_until >= line.ends_at OR s.ended_at IS NOT NULL))
-      OR EXISTS (SELECT 1 FROM day_lines d WHERE d.segment_id = line.segment_id
-        AND d.ends_at > line.starts_at AND d.ends_at <> line.ends_at)
-      OR EXISTS (SELECT 1 FROM slices s WHERE s.segment_id = line.segment_id AND s.slice_end <= line.starts_at))
-  THEN
-    PERFORM refuse_ledger_rows('a day line is of a time that is over, after the lines before it', TG_TABLE_NAME);
-  END IF;
-  IF EXISTS (
-    SELECT 1 FROM added line
-    CROSS JOIN LATERAL (
-      SELECT count(*) AS slices, count(DISTINCT t.id) FILTER (WHERE t.kind = 'usage') AS usages,
-        sum(s.amount_micro_usd) AS amount, max(s.slice_end) AS slice_end
-      FROM slices s LEFT JOIN ledger_transactions t ON t.id = s.transaction_id
-      WHERE s.segment_id = line.segment_id AND s.slice_end > line.starts_at AND s.slice_end <= line.ends_at) AS whole
-    WHERE whole.slices <> line.slices
-      OR whole.usages <> line.slices
-      OR whole.amount IS DISTINCT FROM line.amount_micro_usd
-      OR whole.slice_end IS DISTINCT FROM line.slice_end
-      OR NOT EXISTS (SELECT 1 FROM ledger_transactions t
-        WHERE t.id = line.transaction_id AND t.kind = 'usage' AND t.at = line.slice_end)
-      OR EXISTS (
-        SELECT account FROM (
-          SELECT e.account, e.amount_micro_usd AS amount FROM slices s
-          JOIN ledger_entries e ON e.transaction_id = s.transaction_id
-          WHERE s.segment_id = line.segment_id AND s.slice_end > line.starts_at AND s.slice_end <= line.ends_at
-          UNION ALL
-          SELECT e.account, -e.amount_micro_usd FROM ledger_entries e
-          WHERE e.transaction_id = line.transaction_id) AS both_ways
-        GROUP BY account HAVING sum(amount) <> 0))
-  THEN
-    PERFORM refuse_ledger_rows('a day line is not the sum of its slices', TG_TABLE_NAME);
-  END IF;
-  SELECT array_agg(s.transaction_id) INTO replaced FROM added line
-  JOIN slices s ON s.segment_id = line.segment_id AND s.slice_end > line.starts_at AND s.slice_end <= line.ends_at;
-  DELETE FROM ledger_entries WHERE transaction_id = ANY (replaced);
-  DELETE FROM ledger_transactions WHERE id = ANY (replaced);
-  DELETE FROM slices WHERE transaction_id = ANY (replaced);
-  RETURN NULL;
-END
-$$;
-CREATE FUNCTION refuse_unless_replaced() RETURNS trigger LANGUAGE plpgsql
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-  is_refused boolean;
-BEGIN
-  IF TG_TABLE_NAME = 'slices' THEN
-    is_refused := EXISTS (SELECT 1 FROM removed r WHERE NOT EXISTS (SELECT 1 FROM day_lines d
-      WHERE d.segment_id = r.segment_id AND d.ends_at >= r.slice_end AND d.starts_at < r.slice_end));
-  ELSIF TG_TABLE_NAME = 'ledger_entries' THEN
-    is_refused := EXISTS (SELECT 1 FROM removed r WHERE NOT EXISTS (SELECT 1 FROM slices s JOIN day_lines d
-        ON d.segment_id = s.segment_id AND d.ends_at >= s.slice_end AND d.starts_at < s.slice_end
-      WHERE s.transaction_id = r.transaction_id));
-  ELSE
-    is_refused := EXISTS (SELECT 1 FROM removed r WHERE NOT EXISTS (SELECT 1 FROM slices s JOIN day_lines d
-        ON d.segment_id = s.segment_id AND d.ends_at >= s.slice_end AND d.starts_at < s.slice_end
-      WHERE s.transaction_id = r.id));
-  END IF;
-  IF is_refused THEN
-    PERFORM refuse_ledger_rows('the ledger is append-only', TG_TABLE_NAME);
-  END IF;
-  RETURN NULL;
-END
-$$;
-CREATE FUNCTION refuse_replaced_slices() RETURNS trigger LANGUAGE plpgsql
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-BEGIN
-  IF EXISTS (SELECT 1 FROM added a
-    WHERE EXISTS (SELECT 1 FROM day_lines d WHERE d.segment_id = a.segment_id AND d.ends_at >= a.slice_end))
-  THEN
-    PERFORM refuse_ledger_rows('the ledger is append-only', TG_TABLE_NAME);
-  END IF;
-  RETURN NULL;
-END
-$$;
-CREATE TRIGGER replaces_slices AFTER INSERT ON day_lines REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION replace_slices();
-CREATE TRIGGER not_replaced AFTER INSERT ON slices REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_replaced_slices();
-CREATE TRIGGER replaced_only AFTER DELETE ON slices REFERENCING OLD TABLE AS removed
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_unless_replaced();
-CREATE TRIGGER replaced_only AFTER DELETE ON ledger_entries REFERENCING OLD TABLE AS removed
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_unless_replaced();
-CREATE TRIGGER replaced_only AFTER DELETE ON ledger_transactions REFERENCING OLD TABLE AS removed
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_unless_replaced();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON slices FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON ledger_entries FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON ledger_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change();

@@ -33,10 +33,6 @@ CREATE TABLE teams (
   balance_micro_usd INTEGER NOT NULL,
   watch TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  open_segments INTEGER NOT NULL DEFAULT 0,
-  open_rate_milli_usd INTEGER NOT NULL DEFAULT 0,
-  open_posted INTEGER NOT NULL DEFAULT 0,
-  posted_until INTEGER NOT NULL DEFAULT 0,
   next_check_at INTEGER
 ) STRICT;
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
@@ -213,14 +209,13 @@ CREATE TABLE segments (
   ended_at INTEGER CHECK (ended_at >= started_at),
   posted_until INTEGER NOT NULL CHECK (posted_until >= started_at),
   posted_micro_usd INTEGER NOT NULL,
-  provider_rate_micro_usd_per_hour INTEGER,
-  next_post_at INTEGER NOT NULL DEFAULT 0
+  provider_rate_micro_usd_per_hour INTEGER
 ) STRICT;
 CREATE INDEX segments_by_subject ON segments (subject_kind, subject_id, started_at);
 CREATE UNIQUE INDEX segments_one_open ON segments (subject_kind, subject_id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open ON segments (id) WHERE ended_at IS NULL;
-CREATE INDEX segments_open_by_team ON segments (team_id) WHERE ended_at IS NULL;
-CREATE INDEX segments_due ON segments (next_post_at, id) WHERE ended_at IS NULL;
+CREATE INDEX segments_open_by_team ON segments (team_id, original_rate_micro_usd_per_hour, posted_until) WHERE ended_at IS NULL;
+CREATE INDEX segments_due ON segments (posted_until, id) WHERE ended_at IS NULL;
 
 CREATE TABLE ledger_transactions (
   id TEXT PRIMARY KEY,
@@ -249,19 +244,6 @@ CREATE TABLE slices (
   PRIMARY KEY (segment_id, slice_end)
 ) STRICT;
 CREATE INDEX slices_by_transaction ON slices (transaction_id);
-CREATE INDEX slices_by_end ON slices (slice_end, segment_id);
-
-CREATE TABLE day_lines (
-  segment_id TEXT NOT NULL REFERENCES segments (id),
-  starts_at INTEGER NOT NULL,
-  ends_at INTEGER NOT NULL,
-  slice_end INTEGER NOT NULL,
-  slices INTEGER NOT NULL,
-  amount_micro_usd INTEGER NOT NULL,
-  transaction_id TEXT NOT NULL REFERENCES ledger_transactions (id),
-  PRIMARY KEY (segment_id, ends_at)
-) STRICT;
-CREATE INDEX day_lines_by_transaction ON day_lines (transaction_id);
 
 CREATE TABLE mails (
   id TEXT PRIMARY KEY,
@@ -343,31 +325,6 @@ CREATE TABLE operator_sessions (
   ends_at INTEGER NOT NULL
 ) STRICT;
 
--- What is being billed to a team, summed up in its own row.
-CREATE TRIGGER segments_insert_load AFTER INSERT ON segments WHEN NEW.ended_at IS NULL
-BEGIN
-  UPDATE teams SET open_segments = open_segments + 1,
-    open_rate_milli_usd = open_rate_milli_usd + ((NEW.original_rate_micro_usd_per_hour + 999) / 1000),
-    open_posted = open_posted + (((NEW.original_rate_micro_usd_per_hour + 999) / 1000) * (NEW.posted_until / 60000)),
-    posted_until = max(posted_until, NEW.posted_until)
-  WHERE id = NEW.team_id;
-END;
-CREATE TRIGGER segments_update_load
-AFTER UPDATE OF ended_at, posted_until, original_rate_micro_usd_per_hour ON segments
-WHEN OLD.ended_at IS NULL OR NEW.ended_at IS NULL
-BEGIN
-  UPDATE teams SET
-    open_segments = open_segments - (OLD.ended_at IS NULL) + (NEW.ended_at IS NULL),
-    open_rate_milli_usd = open_rate_milli_usd
-      - (OLD.ended_at IS NULL) * ((OLD.original_rate_micro_usd_per_hour + 999) / 1000)
-      + (NEW.ended_at IS NULL) * ((NEW.original_rate_micro_usd_per_hour + 999) / 1000),
-    open_posted = open_posted
-      - (OLD.ended_at IS NULL) * (((OLD.original_rate_micro_usd_per_hour + 999) / 1000) * (OLD.posted_until / 60000))
-      + (NEW.ended_at IS NULL) * (((NEW.original_rate_micro_usd_per_hour + 999) / 1000) * (NEW.posted_until / 60000)),
-    posted_until = CASE WHEN NEW.ended_at IS NULL THEN max(posted_until, NEW.posted_until) ELSE posted_until END
-  WHERE id = NEW.team_id;
-END;
-
 -- The ledger is append-only.
 CREATE TRIGGER ledger_transactions_update BEFORE UPDATE ON ledger_transactions
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
@@ -375,63 +332,9 @@ CREATE TRIGGER ledger_entries_update BEFORE UPDATE ON ledger_entries
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER slices_update BEFORE UPDATE ON slices
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER day_lines_update BEFORE UPDATE ON day_lines
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER day_lines_delete BEFORE DELETE ON day_lines
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-
--- A day line takes the place of the slices of its time, all of them, and only if no account's sum changes by it. It takes
--- the place of usage alone, and of as many transactions as there are slices. The slices and what they booked are deleted
--- by its insertion alone.
-CREATE TRIGGER day_lines_insert BEFORE INSERT ON day_lines
-BEGIN
-  SELECT RAISE(ABORT, 'a day line is of a time that is over, after the lines before it')
-  WHERE NEW.starts_at >= NEW.ends_at
-    OR NOT EXISTS (SELECT 1 FROM segments WHERE id = NEW.segment_id
-      AND (posted_until >= NEW.ends_at OR ended_at IS NOT NULL))
-    OR EXISTS (SELECT 1 FROM day_lines WHERE segment_id = NEW.segment_id AND ends_at > NEW.starts_at)
-    OR EXISTS (SELECT 1 FROM slices WHERE segment_id = NEW.segment_id AND slice_end <= NEW.starts_at);
-  SELECT RAISE(ABORT, 'a day line is not the sum of its slices')
-  WHERE (NEW.slices, NEW.slices, NEW.amount_micro_usd, NEW.slice_end) IS NOT (
-      SELECT count(*), count(DISTINCT t.id) FILTER (WHERE t.kind = 'usage'), sum(s.amount_micro_usd), max(s.slice_end)
-      FROM slices s LEFT JOIN ledger_transactions t ON t.id = s.transaction_id
-      WHERE s.segment_id = NEW.segment_id AND s.slice_end > NEW.starts_at AND s.slice_end <= NEW.ends_at)
-    OR NOT EXISTS (SELECT 1 FROM ledger_transactions
-      WHERE id = NEW.transaction_id AND kind = 'usage' AND at = NEW.slice_end)
-    OR EXISTS (
-      SELECT account FROM (
-        SELECT account, amount_micro_usd AS amount FROM ledger_entries WHERE transaction_id IN (
-          SELECT transaction_id FROM slices
-          WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at)
-        UNION ALL
-        SELECT account, -amount_micro_usd FROM ledger_entries WHERE transaction_id = NEW.transaction_id)
-      GROUP BY account HAVING sum(amount) <> 0);
-END;
-CREATE TRIGGER day_lines_replace AFTER INSERT ON day_lines
-BEGIN
-  DELETE FROM ledger_entries WHERE transaction_id IN (
-    SELECT transaction_id FROM slices
-    WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at);
-  DELETE FROM ledger_transactions WHERE id IN (
-    SELECT transaction_id FROM slices
-    WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at);
-  DELETE FROM slices
-  WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at;
-END;
-CREATE TRIGGER slices_insert BEFORE INSERT ON slices
-WHEN EXISTS (SELECT 1 FROM day_lines WHERE segment_id = NEW.segment_id AND ends_at >= NEW.slice_end)
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER slices_delete BEFORE DELETE ON slices
-WHEN NOT EXISTS (SELECT 1 FROM day_lines
-  WHERE segment_id = OLD.segment_id AND ends_at >= OLD.slice_end AND starts_at < OLD.slice_end)
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_entries_delete BEFORE DELETE ON ledger_entries
-WHEN NOT EXISTS (SELECT 1 FROM slices s JOIN day_lines d
-    ON d.segment_id = s.segment_id AND d.ends_at >= s.slice_end AND d.starts_at < s.slice_end
-  WHERE s.transaction_id = OLD.transaction_id)
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_transactions_delete BEFORE DELETE ON ledger_transactions
-WHEN NOT EXISTS (SELECT 1 FROM slices s JOIN day_lines d
-    ON d.segment_id = s.segment_id AND d.ends_at >= s.slice_end AND d.starts_at < s.slice_end
-  WHERE s.transaction_id = OLD.id)
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;

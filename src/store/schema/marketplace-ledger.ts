@@ -14,7 +14,7 @@ import type { Dialect } from './postgres.ts';
  * to its transaction is checked at the commit.
  */
 export function ledgerTables(
-  { table, text, idOf, verbatim, integer, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
+  { table, text, idOf, verbatim, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
   { teams }: PeopleTables,
 ) {
   const segments = table(
@@ -33,14 +33,15 @@ export function ledgerTables(
       postedUntil: bigint('posted_until').notNull(),
       postedMicroUsd: bigint('posted_micro_usd').notNull(),
       providerRateMicroUsdPerHour: bigint('provider_rate_micro_usd_per_hour'),
-      nextPostAt: bigint('next_post_at').notNull().default(0),
     },
     (t) => [
       index('segments_by_subject').on(t.subjectKind, t.subjectId, t.startedAt),
       uniqueIndex('segments_one_open').on(t.subjectKind, t.subjectId).where(sql`${t.endedAt} IS NULL`),
       index('segments_open').on(t.id).where(sql`${t.endedAt} IS NULL`),
-      index('segments_due').on(t.nextPostAt, t.id).where(sql`${t.endedAt} IS NULL`),
-      index('segments_open_by_team').on(t.teamId).where(sql`${t.endedAt} IS NULL`),
+      index('segments_due').on(t.postedUntil, t.id).where(sql`${t.endedAt} IS NULL`),
+      index('segments_open_by_team')
+        .on(t.teamId, t.originalRateMicroUsdPerHour, t.postedUntil)
+        .where(sql`${t.endedAt} IS NULL`),
       check('segments_check', sql`${t.endedAt} >= ${t.startedAt}`),
       check('segments_check1', sql`${t.postedUntil} >= ${t.startedAt}`),
     ],
@@ -87,26 +88,8 @@ export function ledgerTables(
     (t) => [
       primaryKey({ columns: [t.segmentId, t.sliceEnd] }),
       index('slices_by_transaction').on(t.transactionId),
-      index('slices_by_end').on(t.sliceEnd, t.segmentId),
     ],
   );
 
-  const dayLines = table(
-    'day_lines',
-    {
-      segmentId: idOf('segment_id', () => segments.id),
-      startsAt: bigint('starts_at').notNull(),
-      endsAt: bigint('ends_at').notNull(),
-      sliceEnd: bigint('slice_end').notNull(),
-      slices: integer('slices').notNull(),
-      amountMicroUsd: bigint('amount_micro_usd').notNull(),
-      transactionId: idOf('transaction_id', () => ledgerTransactions.id),
-    },
-    (t) => [
-      primaryKey({ columns: [t.segmentId, t.endsAt] }),
-      index('day_lines_by_transaction').on(t.transactionId),
-    ],
-  );
-
-  return { segments, ledgerTransactions, ledgerEntries, slices, dayLines };
+  return { segments, ledgerTransactions, ledgerEntries, slices };
 }

@@ -59,11 +59,6 @@ export function peopleTables({
       balanceMicroUsd: bigint('balance_micro_usd').notNull(),
       watch: json('watch').$type<BalanceWatch>().notNull(),
       createdAt: bigint('created_at').notNull(),
-      // Triggers of segments maintain these sums, so that a create reads one row however many segments the team has.
-      openSegments: bigint('open_segments').notNull().default(0),
-      openRateMilliUsd: bigint('open_rate_milli_usd').notNull().default(0),
-      openPosted: bigint('open_posted').notNull().default(0),
-      postedUntil: bigint('posted_until').notNull().default(0),
       // Not in the record. A change of a price or a balance sets this to 0, the billing job to a later time.
       nextCheckAt: bigint('next_check_at'),
     },

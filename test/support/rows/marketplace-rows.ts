@@ -243,7 +243,6 @@ export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
     endedAt: null,
     postedUntil: startedAt,
     postedMicroUsd: 0,
-    nextPostAt: startedAt,
     ...changes,
   };
 }
@@ -305,19 +304,6 @@ export function posting(
     segment: segment({ id: segmentId, postedUntil: at, postedMicroUsd: amountMicroUsd, ...of }),
     usage: { transaction, entries, amountMicroUsd },
   };
-}
-
-/**
- * SQL that adds a slice of the named transaction to the one of `txn-1` at `now + 2`, and then replaces both by a day
- * line. The line books `times` the amount of the transactions.
- */
-export function forgedLine(transactionId: string, times: number): string {
-  return `
-    INSERT INTO slices VALUES ('seg-1', ${now + 1}, 7, '${transactionId}');
-    INSERT INTO ledger_transactions (id, kind, team_id, at, memo) VALUES ('line', 'usage', '${teamId}', ${now + 2}, '"use"');
-    INSERT INTO ledger_entries SELECT 'line', account, ${times} * sum(amount_micro_usd) FROM ledger_entries
-      WHERE transaction_id IN ('txn-1', '${transactionId}') GROUP BY account;
-    INSERT INTO day_lines VALUES ('seg-1', ${now}, ${now + 2}, ${now + 2}, 2, 12, 'line');`;
 }
 
 /** Grants a team an amount to spend. */

@@ -12,13 +12,8 @@ import {
   table,
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
-import {
-  accountMeanings,
-  type BillView,
-  type BookingRow,
-  explainBillOf,
-  readBooks,
-} from '../../operate/views/books.ts';
+import type { Bill } from '../../ledger/explain-bill.ts';
+import { accountMeanings, type BookingRow, explainBillOf, readBooks } from '../../operate/views/books.ts';
 import { pageAfter } from '../../operate/views/pages.ts';
 import type { Page } from '../deps.ts';
 import { deploymentLink, teamLink } from '../parts.ts';
@@ -94,7 +89,7 @@ ${live('days', html`<h2>Day by day</h2>${table(['day', 'taken_usd'], daysOf(bill
   };
 };
 
-const segmentColumns: readonly Column<BillView['segments'][number]>[] = [
+const segmentColumns: readonly Column<Bill['segments'][number]>[] = [
   { head: 'From', cell: ({ from }) => clockTime(Date.parse(from)) },
   { head: 'Until', cell: ({ until }) => (until === null ? 'now' : clockTime(Date.parse(until))) },
   'state',
@@ -105,7 +100,7 @@ const segmentColumns: readonly Column<BillView['segments'][number]>[] = [
 ];
 
 /** Sums per day, the newest first. Rates of the same day are added up. */
-function daysOf({ segments }: BillView): { day: string; taken_usd: number }[] {
+function daysOf({ segments }: Bill): { day: string; taken_usd: number }[] {
   const sums = new Map<string, number>();
   for (const { day, taken_usd: usd } of segments.flatMap(({ days = [] }) => days))
     sums.set(day, (sums.get(day) ?? 0) + usd);

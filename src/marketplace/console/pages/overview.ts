@@ -14,7 +14,7 @@ const CAUSES_SHOWN = 8;
 const LATE_MAIL_MS = 5 * 60_000;
 
 export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
-  const spending = await read.teams.spending();
+  const spending = await read.teams.spending(now);
   const [status, providers, teams] = await Promise.all([
     readStatus(read, spending, now),
     listProviders(read, { known: knownOf(), maxLosses, now }),

@@ -3,7 +3,7 @@ import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
 import { flagSchema } from '../../contract/values.ts';
-import { billToJson, readBill } from '../../ledger/explain-bill.ts';
+import { type Bill, readBill } from '../../ledger/explain-bill.ts';
 import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { afterSchema, fromPageEnd, known, type PageQuery, toPageEnd, type ViewDeps } from './pages.ts';
@@ -139,24 +139,16 @@ const billSchema = z
     margin_usd: amount,
   })
   .meta({ id: 'Bill' });
-export type BillView = z.infer<typeof billSchema>;
 
 /** The bill of a deployment, or of a volume by either of its ids; null: not found. */
 export async function explainBillOf(
   read: Pick<Reader, 'deployments' | 'volumes' | 'ledger' | 'discounts'>,
   id: string,
   { byDay, now }: { byDay: boolean; now: number },
-): Promise<BillView | null> {
-  const subject = await findSubject(read, id);
-  return subject === null ? null : billToJson(await readBill(read, subject, now), { byDay });
-}
-
-export async function findSubject(
-  { deployments, volumes }: Pick<Reader, 'deployments' | 'volumes'>,
-  id: string,
-): Promise<string | null> {
+): Promise<Bill | null> {
+  const { deployments, volumes } = read;
   const found = (await deployments.byId(id)) ?? (await volumes.byId(id)) ?? (await volumes.byVolumeId(id));
-  return found?.id ?? null;
+  return found === null ? null : readBill(read, found.id, now, { byDay });
 }
 
 export const booksView = defineView({

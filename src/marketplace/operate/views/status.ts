@@ -3,7 +3,7 @@ import { usdFromMicroUsd } from '../../../contract/values.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
-import type { TeamWithLoad } from '../../model/people-store.ts';
+import type { SpendingTeam } from '../../model/people-store.ts';
 import type { Reader } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
 import type { ViewDeps } from './pages.ts';
@@ -42,7 +42,7 @@ export type StatusView = z.infer<typeof statusViewSchema>;
 /** `spending`: the teams with at least one open segment. */
 export async function readStatus(
   read: Reader,
-  spending: readonly TeamWithLoad[],
+  spending: readonly SpendingTeam[],
   now: number,
 ): Promise<StatusView> {
   const [active, count, mails, held, verdict] = await Promise.all([
@@ -58,9 +58,7 @@ export async function readStatus(
       count,
       spending: spending.length,
       without_balance: spending.filter(({ watch }) => watch.exhaustedAt !== null).length,
-      burn_usd_per_hour: usdFromMicroUsd(
-        spending.reduce((sum, { openRateMilliUsd }) => sum + openRateMilliUsd * 1000, 0),
-      ),
+      burn_usd_per_hour: usdFromMicroUsd(spending.reduce((sum, team) => sum + team.burnMicroUsdPerHour, 0)),
     },
     mails,
     losses_held: held.reduce((sum, { count: n }) => sum + n, 0),
@@ -89,5 +87,5 @@ export const statusView = defineView({
   description: 'Deployments, teams and their spend, mails, held losses, and the last check of the books.',
   reply: ['The figures.', statusViewSchema],
   read: async ({ store: { read }, clock }: ViewDeps) =>
-    readStatus(read, await read.teams.spending(), clock.now()),
+    readStatus(read, await read.teams.spending(clock.now()), clock.now()),
 });

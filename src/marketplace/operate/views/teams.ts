@@ -10,9 +10,10 @@ import {
 } from '../../../operator-kit/views/values.ts';
 import { teamRoles } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
-import { accrued, mostAccrued } from '../../ledger/balance.ts';
+import { readingOf } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
-import type { TeamWithLoad } from '../../model/people-store.ts';
+import type { TeamRecord } from '../../model/people.ts';
+import type { SpendingTeam } from '../../model/people-store.ts';
 import type { Reader } from '../../model/store.ts';
 import { known, type PageQuery, textSchema, type ViewDeps } from './pages.ts';
 
@@ -91,7 +92,7 @@ export async function listTeams(
   now: number,
 ): Promise<TeamPage> {
   if (isSpending)
-    return { teams: await firstToRunOut(read, await read.teams.spending(), limit, now), next: null };
+    return { teams: await firstToRunOut(read, await read.teams.spending(now), limit, now), next: null };
   const found = await read.teams.page({ text, after, limit: limit + 1 });
   const page = found.slice(0, limit);
   return {
@@ -106,21 +107,22 @@ export async function listTeams(
  */
 export async function firstToRunOut(
   read: TeamReads,
-  spending: readonly TeamWithLoad[],
+  spending: readonly SpendingTeam[],
   limit: number,
   now: number,
 ): Promise<TeamRow[]> {
-  const lasts = (team: TeamWithLoad): number =>
-    (team.balanceMicroUsd - mostAccrued(team, now)) / Math.max(1, team.openRateMilliUsd);
+  const lasts = (team: SpendingTeam): number =>
+    (team.balanceMicroUsd - team.mostAccruedMicroUsd) / Math.max(1, team.burnMicroUsdPerHour);
   const soonest = spending.toSorted((a, b) => lasts(a) - lasts(b)).slice(0, limit);
   return Promise.all(soonest.map((team) => toTeamRow(read, team, now)));
 }
 
-async function toTeamRow(read: TeamReads, team: TeamWithLoad, now: number): Promise<TeamRow> {
+async function toTeamRow(read: TeamReads, team: TeamRecord, now: number): Promise<TeamRow> {
   const owner = await read.users.byId(team.ownerId);
-  const used = team.openSegments === 0 ? 0 : await accrued(read, team.id, now);
-  const balance = team.balanceMicroUsd - used;
-  const burn = team.openRateMilliUsd * 1000;
+  const open = await read.ledger.openSegmentsOfTeam(team.id);
+  const discounts = open.length === 0 ? [] : await read.discounts.ofTeam(team.id);
+  const { balanceMicroUsd: balance } = readingOf(team, open, discounts, now);
+  const burn = open.reduce((sum, { segment }) => sum + segment.originalRateMicroUsdPerHour, 0);
   return {
     id: team.id,
     slug: team.slug,
@@ -129,7 +131,7 @@ async function toTeamRow(read: TeamReads, team: TeamWithLoad, now: number): Prom
     balance_usd: usdFromMicroUsd(balance),
     burn_usd_per_hour: usdFromMicroUsd(burn),
     hours_left: burn === 0 ? null : Math.max(0, Math.floor((balance / burn) * 10) / 10),
-    billed: team.openSegments,
+    billed: open.length,
     exhausted_at: toTime(team.watch.exhaustedAt),
     created_at: toTime(team.createdAt),
   };
@@ -141,10 +143,9 @@ const MOST_BOOKED = 50;
 /** The team with this id or slug; null: there is none. */
 export async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
   const found = await teamOf(read.teams, idOrSlug);
-  const load = found && (await read.teams.load(found.id));
-  if (found === null || load === null) return null;
+  if (found === null) return null;
   const [row, members, open, booked] = await Promise.all([
-    toTeamRow(read, { ...found, ...load }, now),
+    toTeamRow(read, found, now),
     read.teams.members(found.id),
     read.ledger.openSegmentsOfTeam(found.id),
     read.ledger.transactionsOf(found.id, MOST_BOOKED),

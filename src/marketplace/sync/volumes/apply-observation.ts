@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling, startBilling } from '../../ledger/bill.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
@@ -17,16 +18,7 @@ import {
   type VolumeSnapshot,
   writeVolume,
 } from '../../volumes/snapshot.ts';
-import type { VolumeContext } from './step.ts';
-
-/** A volume as the provider showed it. */
-export interface VolumeObservation {
-  volume: ProviderVolume;
-  /** Whether it is the answer to the intent's call. */
-  isAccepted: boolean;
-  /** Deployments that are being restarted for the volume. Their attachments are not settled yet. */
-  busy: ReadonlySet<string>;
-}
+import type { Shown, VolumeContext } from './step.ts';
 
 /**
  * Applies what the provider showed at `begunAt`, even if no request caused it, unless the volume has changed since the
@@ -34,11 +26,12 @@ export interface VolumeObservation {
  */
 export async function applyVolumeObservation(
   context: VolumeContext,
-  snapshot: VolumeSnapshot,
-  observation: VolumeObservation,
+  shown: Shown,
   begunAt: number,
 ): Promise<void> {
-  const found = await unknownHolders(context, snapshot, observation.volume);
+  const { snapshot, volume } = shown;
+  const busy = await findBusy(context, snapshot);
+  const found = await unknownHolders(context, snapshot, volume);
   const now = context.clock.now();
   const providerSizeGb = await context.store.transact(async (tx) => {
     const locked = await lockSnapshot(tx, {
@@ -49,10 +42,10 @@ export async function applyVolumeObservation(
     const attachments = locked.attachments.map((before) => ({
       before,
       isKnown: snapshot.attachments.some(({ deployment }) => deployment.id === before.deployment.id),
-      after: attachmentAfter(before, observation),
+      after: attachmentAfter(before, volume, busy),
     }));
     const { record } = locked;
-    const observed = volumeAfter(context, record, attachments, observation, now);
+    const observed = volumeAfter(context, record, attachments, shown, now);
     if (isDeepStrictEqual(observed, record)) {
       await tx.volumes.recordObservation(record.id, begunAt);
       return null;
@@ -70,6 +63,22 @@ export async function applyVolumeObservation(
       { ...logNames(snapshot.record), provider: context.provider.id, providerSizeGb },
       'the provider shows another size of a volume than was asked for: its user sees and pays the size that was asked for; ask the provider why',
     );
+}
+
+/** The deployments whose instances are being restarted for the volume (M: Volume rules, 7). */
+async function findBusy(
+  { provider, volumeProvider: { profile }, call }: VolumeContext,
+  { attachments }: VolumeSnapshot,
+): Promise<ReadonlySet<string>> {
+  const busy = new Set<string>();
+  if (!profile.attach.supported || !profile.attach.restarts_instance) return busy;
+  for (const { deployment } of attachments.filter(isInTransit)) {
+    const { id, providerInstanceId, region, status } = deployment;
+    if (status !== 'running' || providerInstanceId === null) continue;
+    const shown = await orProviderError(provider.client.getInstance(providerInstanceId, region, call));
+    if (shown instanceof ProviderError || shown.status !== 'ONLINE') busy.add(id);
+  }
+  return busy;
 }
 
 function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
@@ -116,7 +125,8 @@ interface AttachmentChange {
 
 function attachmentAfter(
   { state, deployment }: AttachmentSnapshot,
-  { volume, busy }: VolumeObservation,
+  volume: ProviderVolume,
+  busy: ReadonlySet<string>,
 ): AttachmentChange['after'] {
   if (busy.has(deployment.id)) return state;
   const isThere = isAttachedAtProvider(volume, deployment);
@@ -132,7 +142,7 @@ function volumeAfter(
   context: VolumeContext,
   record: VolumeRecord,
   attachments: readonly AttachmentChange[],
-  { volume: observed, isAccepted }: VolumeObservation,
+  { volume: observed, isAccepted = false }: Shown,
   now: number,
 ): VolumeRecord {
   if (record.status === 'creating' && observed.status === 'CREATING') return record;

@@ -13,8 +13,8 @@ import {
   type VolumeSnapshot,
   writeVolume,
 } from '../../volumes/snapshot.ts';
+import { applyVolumeObservation } from './apply-observation.ts';
 import { volumeHolderOf } from './creation.ts';
-import { observe } from './observe.ts';
 import {
   ABOUT_THIS_CALL,
   beginAttempt,
@@ -49,7 +49,9 @@ export async function startDeletion(context: VolumeContext, snapshot: VolumeSnap
   if (shown !== null && holders.length > 0) {
     await refuse(context, asked, stillAttached(holders));
     const snapshot = await readVolumeSnapshot(context.store.read, record.id);
-    return snapshot === null ? undefined : observe(context, { snapshot, volume: shown }, begunAt);
+    return snapshot === null
+      ? undefined
+      : applyVolumeObservation(context, { snapshot, volume: shown }, begunAt);
   }
   const sent = await beginAttempt(context, snapshot);
   if (sent === null) return;

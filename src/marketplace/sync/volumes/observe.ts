@@ -1,12 +1,10 @@
-import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling } from '../../ledger/bill.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import type { Provider } from '../../providers/provider.ts';
-import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
-import { applyVolumeObservation } from './apply-observation.ts';
-import { getVolume, type Shown, type VolumeContext } from './step.ts';
+import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
+import { getVolume, type VolumeContext } from './step.ts';
 
 /**
  * Reads the volume from its provider. A 404 is logged once and gives null. The record is then kept, since O: has no
@@ -38,32 +36,6 @@ export async function getKnownVolume(
 
 /** The volumes for which a provider's 404 was already logged. */
 const unknown = new WeakMap<Provider, Set<string>>();
-
-/** The deployments whose instances are being restarted for the volume (M: Volume rules, 7). */
-async function findBusy(
-  { provider, volumeProvider: { profile }, call }: VolumeContext,
-  { attachments }: VolumeSnapshot,
-): Promise<ReadonlySet<string>> {
-  const busy = new Set<string>();
-  if (profile.no_attach !== undefined || !profile.attach_restarts_instance) return busy;
-  for (const { deployment } of attachments.filter(isInTransit)) {
-    const { id, providerInstanceId, region, status } = deployment;
-    if (status !== 'running' || providerInstanceId === null) continue;
-    const shown = await orProviderError(provider.client.getInstance(providerInstanceId, region, call));
-    if (shown instanceof ProviderError || shown.status !== 'ONLINE') busy.add(id);
-  }
-  return busy;
-}
-
-/** Applies what the provider showed at `begunAt`. */
-export async function observe(
-  context: VolumeContext,
-  { snapshot, volume, isAccepted = false }: Shown,
-  begunAt: number,
-): Promise<void> {
-  const observation = { volume, isAccepted, busy: await findBusy(context, snapshot) };
-  await applyVolumeObservation(context, snapshot, observation, begunAt);
-}
 
 /**
  * Ends the bill of a volume in `error` once the provider answers 404. The volume keeps its status until its user

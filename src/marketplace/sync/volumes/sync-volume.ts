@@ -7,11 +7,11 @@ import { isBeingDeleted } from '../../volumes/delete.ts';
 import { toCall } from '../../volumes/settle.ts';
 import { isInTransit, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
-import { credibleGb } from './apply-observation.ts';
+import { applyVolumeObservation, credibleGb } from './apply-observation.ts';
 import { findAttachment, sendAttachment, syncAttachments } from './attachments.ts';
 import { syncCreation } from './creation.ts';
 import { proveDeletion, startDeletion } from './deletion.ts';
-import { endBillOfFailed, getKnownVolume, observe } from './observe.ts';
+import { endBillOfFailed, getKnownVolume } from './observe.ts';
 import { beginAttempt, refuse, type Shown, settleError, type VolumeContext } from './step.ts';
 
 /** Pauses between two syncs of a volume: while a request waits, while it changes, while it is broken, and at rest. */
@@ -70,7 +70,7 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const begunAt = context.clock.now();
   const observed = (await sendUnsent(context, snapshot)) ?? (await read(context, snapshot));
   if (observed === null) return;
-  await observe(context, observed, begunAt);
+  await applyVolumeObservation(context, observed, begunAt);
   const synced = await readVolumeSnapshot(context.store.read, record.id);
   if (synced !== null) await syncAttachments(context, synced, observed.volume);
 }

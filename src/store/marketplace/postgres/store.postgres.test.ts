@@ -2,8 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../../test/support/databases/postgres.ts';
 import {
   deployment,
-  forgedLine,
-  grant,
   now,
   posting,
   providerId,
@@ -174,33 +172,14 @@ describe('the ledger', () => {
         const column = table === 'ledger_transactions' ? 'at' : 'amount_micro_usd';
         const refused = 'the ledger is append-only';
         await expect(server.query(`UPDATE ${table} SET ${column} = 1`, url)).rejects.toThrow(refused);
-        // These triggers already refuse rows that have entries.
-        const deleted = table === 'ledger_transactions' ? /foreign key/ : refused;
-        await expect(server.query(`DELETE FROM ${table}`, url)).rejects.toThrow(deleted);
+        await expect(server.query(`DELETE FROM ${table}`, url)).rejects.toThrow(refused);
       }
       // A slice without its transaction.
       const orphan = server.query("INSERT INTO slices VALUES ('seg-1', 9, 5, 'none')", url);
       await expect(orphan).rejects.toThrow(/foreign key/);
       await server.query("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)", url);
-      expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);
+      expect((await store.read.ledger.malformed(9)).map(({ id }) => id)).toContain('txn-1');
     }));
-
-  it.each([
-    ['a payment', `txn-grant-${teamId}`, 1],
-    ['a transaction of two slices', 'txn-1', 1],
-    ['a transaction of two slices, booked twice', 'txn-1', 2],
-  ])('has no day line in the place of %s', (_what, transactionId, times) =>
-    withTwo(async (store) => {
-      await store.transact(async (tx) => {
-        await grant(tx, 100);
-        await tx.ledger.insertSegment(segment());
-        await tx.ledger.post([posting(5, now + 2)]);
-      });
-      const forged = server.query(forgedLine(transactionId, times), url);
-      await expect(forged).rejects.toThrow('a day line is not the sum of its slices');
-      expect(await store.read.ledger.transactionsOf(teamId, 9)).toHaveLength(2);
-    }),
-  );
 });
 
 describe('request counts', () => {

@@ -100,14 +100,6 @@ export function deploymentReader(connection: Connection): DeploymentReader {
     },
     toSync: (provider) => deploymentsToSync(connection, { provider }),
     newToSync: (provider) => newDeploymentsToSync(connection, { provider }),
-    lastProvedAt: async (provider) => {
-      const provedAt = sql<number | null>`max(CAST(${deployments.sshProof} ->> 'provedAt' AS BIGINT))`;
-      const [found] = await db
-        .select({ provedAt: provedAt.mapWith(Number) })
-        .from(deployments)
-        .where(and(eq(deployments.providerId, provider), needsSync(connection)));
-      return found?.provedAt ?? null;
-    },
     byProviderName: (name) => firstOf(deploymentByProviderName(connection, { name })),
     byInstance: (provider, instance) => deploymentsByInstance(connection, { provider, instance }),
     activeByPrice: async (teamId) => {

@@ -1,16 +1,13 @@
-import { asc, gt, ne, sql, sum } from 'drizzle-orm';
+import { asc, gt, sql, sum } from 'drizzle-orm';
 import type { LedgerReader } from '../../../marketplace/model/ledger-store.ts';
 import type { Connection } from './connection.ts';
 
-type Audit = Pick<
-  LedgerReader,
-  'balances' | 'wrongLoads' | 'unbalanced' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'
->;
+type Audit = Pick<LedgerReader, 'balances' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'>;
 
 /** Audits the ledger from its own rows only. Each page is one statement. */
 export function ledgerAudit(connection: Connection): Audit {
   const { db, deployments, ledgerEntries, ledgerTransactions, segments, volumes } = connection;
-  const { account, amountMicroUsd, transactionId } = ledgerEntries;
+  const { account, amountMicroUsd } = ledgerEntries;
   return {
     balances: async () =>
       db
@@ -18,30 +15,8 @@ export function ledgerAudit(connection: Connection): Audit {
         .from(ledgerEntries)
         .groupBy(account)
         .orderBy(asc(account)),
-    wrongLoads: async () => {
-      const { teams } = connection;
-      const found = await db
-        .select({ id: teams.id })
-        .from(teams)
-        .leftJoin(OPEN, sql`open.team_id = ${teams.id}`)
-        .where(sql`coalesce(open.count, 0) <> ${teams.openSegments}
-          OR coalesce(open.rate, 0) <> ${teams.openRateMilliUsd}
-          OR coalesce(open.posted, 0) <> ${teams.openPosted} OR open.until > ${teams.postedUntil}`);
-      return found.map(({ id }) => id);
-    },
-    unbalanced: async (limit) => {
-      const found = await db
-        .select({ id: transactionId })
-        .from(ledgerEntries)
-        .groupBy(transactionId)
-        .having(ne(sum(amountMicroUsd), sql`0`))
-        .orderBy(asc(transactionId))
-        .limit(limit);
-      return found.map(({ id }) => id);
-    },
     malformed: async (limit) => {
       const { id, kind, teamId, at } = ledgerTransactions;
-      const amount = sql`coalesce(slice.amount_micro_usd, line.amount_micro_usd)`;
       return db
         .select({
           id,
@@ -57,7 +32,6 @@ export function ledgerAudit(connection: Connection): Audit {
           sql`house.transaction_id = ${id} AND house.account <> 'team:' || ${teamId}`,
         )
         .leftJoin(sql`slices AS slice`, sql`slice.transaction_id = ${id}`)
-        .leftJoin(sql`day_lines AS line`, sql`line.transaction_id = ${id}`)
         .where(sql`own.account IS NULL OR house.account IS NULL
           OR own.amount_micro_usd + house.amount_micro_usd <> 0
           OR NOT CASE ${kind}
@@ -65,10 +39,9 @@ export function ledgerAudit(connection: Connection): Audit {
             WHEN 'top_up' THEN house.account = 'cash'
             WHEN 'grant' THEN house.account = 'promotion'
             ELSE house.account = 'revenue:compute' END
-          OR CASE ${kind} WHEN 'usage' THEN 1 ELSE 0 END
-            <> CASE WHEN slice.segment_id IS NULL THEN 0 ELSE 1 END + CASE WHEN line.segment_id IS NULL THEN 0 ELSE 1 END
-          OR coalesce(slice.slice_end, line.slice_end) <> ${at}
-          OR ${amount} <> -own.amount_micro_usd`)
+          OR (${kind} = 'usage') <> (slice.segment_id IS NOT NULL)
+          OR slice.slice_end <> ${at}
+          OR slice.amount_micro_usd <> -own.amount_micro_usd`)
         .limit(limit);
     },
     countRows: async () => {
@@ -78,7 +51,7 @@ export function ledgerAudit(connection: Connection): Audit {
           transactions: count('ledger_transactions').mapWith(Number),
           entries: count('ledger_entries').mapWith(Number),
           usages: count("ledger_transactions WHERE kind = 'usage'").mapWith(Number),
-          uses: sql`${count('slices')} + ${count('day_lines')}`.mapWith(Number),
+          uses: count('slices').mapWith(Number),
         })
         .from(sql`(SELECT 1) AS one`);
       return found ?? { transactions: 0, entries: 0, usages: 0, uses: 0 };
@@ -128,12 +101,6 @@ export function ledgerAudit(connection: Connection): Audit {
   };
 }
 
-const OPEN = sql`(SELECT team_id, count(*) AS count,
-    sum((original_rate_micro_usd_per_hour + 999) / 1000) AS rate,
-    sum((original_rate_micro_usd_per_hour + 999) / 1000 * (posted_until / 60000)) AS posted,
-    max(posted_until) AS until
-  FROM segments WHERE ended_at IS NULL GROUP BY team_id) AS open`;
-
 /** The statuses that incur cost. */
 const COSTING = "'running', 'stopped', 'available', 'attached'";
 
@@ -144,14 +111,12 @@ const COST = sql.raw(`CASE WHEN used.slice_end <= segment.started_at THEN 0
   ELSE segment.rate_micro_usd_per_hour / 3600000 * (used.slice_end - segment.started_at)
     + segment.rate_micro_usd_per_hour % 3600000 * (used.slice_end - segment.started_at) / 3600000 END`);
 
-/** The slices and day lines of each segment after `afterId` up to `lastId`, in the order of the index. */
+/** The slices of each segment after `afterId` up to `lastId`, in the order of the index. */
 async function sumUses(db: Connection['db'], afterId: string, lastId: string) {
-  const uses = (table: string) => sql`SELECT segment_id, slice_end, amount_micro_usd FROM ${sql.raw(table)}
-    WHERE segment_id > ${afterId} AND segment_id <= ${lastId}`;
   const running = sql`(SELECT used.segment_id, used.slice_end, used.amount_micro_usd,
       sum(used.amount_micro_usd) OVER (PARTITION BY used.segment_id ORDER BY used.slice_end) AS posted, ${COST} AS cost
-    FROM (${uses('day_lines')} UNION ALL ${uses('slices')}) AS used
-    JOIN segments AS segment ON segment.id = used.segment_id) AS running`;
+    FROM slices AS used JOIN segments AS segment ON segment.id = used.segment_id
+    WHERE used.segment_id > ${afterId} AND used.segment_id <= ${lastId}) AS running`;
   return db
     .select({
       segmentId: sql<string>`segment_id`,

@@ -1,14 +1,29 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNull,
+  lt,
+  lte,
+  or,
+  type SQL,
+  sql,
+  sum,
+} from 'drizzle-orm';
 import type { SegmentRecord, SubjectKind } from '../../../marketplace/model/ledger-records.ts';
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/ledger-store.ts';
+import { DAY_MS } from '../../../ports/clock.ts';
 import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
-import { isAfter, isLater, readDue } from './pages.ts';
-import { book, lockBilled, post, rollUp } from './postings.ts';
-import { rollUpReader } from './roll-up.ts';
+import { isAfter, isLater } from './pages.ts';
+import { book, lockBilled, post } from './postings.ts';
 import { becomesDue } from './teams.ts';
 
 const segmentById = prepared(({ db, segments, locking }: Connection, { id }: { id: string }) =>
@@ -35,6 +50,18 @@ const openSegmentsOfTeam = prepared(
       )
       .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)))
       .orderBy(asc(segments.id)),
+);
+
+/** Read from the index alone. Each segment may be rounded by one micro-USD. */
+const mostAccruedOfTeam = prepared(
+  ({ db, segments }: Connection, { teamId, now }: { teamId: string; now: number }) => {
+    const { originalRateMicroUsdPerHour: rate, postedUntil } = segments;
+    const unposted = sql`CASE WHEN ${postedUntil} < CAST(${now} AS BIGINT) THEN CAST(${now} AS BIGINT) - ${postedUntil} ELSE 0 END`;
+    return db
+      .select({ most: sql`coalesce(sum(${rate} * (${unposted}) / 3600000 + 1), 0)`.mapWith(Number) })
+      .from(segments)
+      .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)));
+  },
 );
 
 const openSegments = prepared(
@@ -76,7 +103,6 @@ export function ledgerReader(connection: Connection): LedgerReader {
     firstOf(locking.rows(db.select().from(segments).where(condition)));
   return {
     ...ledgerAudit(connection),
-    ...rollUpReader(connection),
     segmentById: (id) => firstOf(segmentById(connection, { id })),
     segmentsOf: (kind, subjectId) => segmentsOf(connection, { kind, subjectId }),
     openSegmentOf: async (kind, subjectId) => {
@@ -90,6 +116,10 @@ export function ledgerReader(connection: Connection): LedgerReader {
       return found === null && locking !== noLocking ? findSegment(isOpenOf) : found;
     },
     openSegmentsOfTeam: (teamId) => openSegmentsOfTeam(connection, { teamId }),
+    mostAccrued: async (teamId, now) => {
+      const [found] = await mostAccruedOfTeam(connection, { teamId, now });
+      return found?.most ?? 0;
+    },
     openSegmentsOfDeployments: async (ids) =>
       db
         .select({
@@ -108,17 +138,42 @@ export function ledgerReader(connection: Connection): LedgerReader {
         ),
     openSegments: ({ afterId = '', limit }) => openSegments(connection, { afterId, limit }),
     billedSegmentsOfTeam: (teamId) => billedSegmentsOfTeam(connection, { teamId }),
-    dueSegments: ({ after, ...page }) =>
-      readDue(segments.nextPostAt, page, (isDue, limit) =>
-        db
-          .select()
-          .from(segments)
-          .where(and(isNull(segments.endedAt), isDue, isLater(segments.nextPostAt, segments.id, after)))
-          .orderBy(asc(segments.nextPostAt), asc(segments.id))
-          .limit(limit),
-      ),
+    dueSegments: async ({ now, sliceMs, after, limit }) => {
+      const slice = sql.raw(String(sliceMs));
+      const found = await db
+        .select({ segment: segments })
+        .from(segments)
+        .leftJoin(
+          deployments,
+          and(eq(segments.subjectKind, 'deployment'), eq(deployments.id, segments.subjectId)),
+        )
+        .where(
+          and(
+            isNull(segments.endedAt),
+            lt(segments.postedUntil, Math.floor(now / sliceMs) * sliceMs),
+            or(
+              eq(segments.subjectKind, 'volume'),
+              gt(sql`${deployments.observedAt} / ${slice} * ${slice}`, segments.postedUntil),
+            ),
+            isLater(segments.postedUntil, segments.id, after),
+          ),
+        )
+        .orderBy(asc(segments.postedUntil), asc(segments.id))
+        .limit(limit);
+      return found.map(({ segment }) => segment);
+    },
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
+    daysOf: async (segmentId) => {
+      const day = sql<number>`(${slices.sliceEnd} - 1) / ${sql.raw(String(DAY_MS))}`;
+      const found = await db
+        .select({ day: day.mapWith(Number), amountMicroUsd: sum(slices.amountMicroUsd).mapWith(Number) })
+        .from(slices)
+        .where(eq(slices.segmentId, segmentId))
+        .groupBy(day)
+        .orderBy(day);
+      return found.map((each) => ({ ...each, day: each.day * DAY_MS }));
+    },
     transactionsOf: async (teamId, limit) =>
       db
         .select()
@@ -139,7 +194,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
         .limit(limit);
     },
     usageOf: async (teamId, from, to) => {
-      const [sum] = await db
+      const [used] = await db
         .select({
           amount: sql<number>`coalesce(-sum(${ledgerEntries.amountMicroUsd}), 0)`.mapWith(Number),
         })
@@ -154,7 +209,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
             eq(ledgerEntries.account, `team:${teamId}`),
           ),
         );
-      return sum?.amount ?? 0;
+      return used?.amount ?? 0;
     },
   };
 }
@@ -180,7 +235,6 @@ export function ledgerWriter(connection: Connection): LedgerWriter {
       await book(connection, [{ transaction, entries }]);
       await becomesDue(connection, transaction.teamId);
     },
-    rollUp: (lines) => rollUp(connection, lines),
     lockBilled: (wanted) => lockBilled(connection, wanted),
   };
 }

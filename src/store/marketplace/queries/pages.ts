@@ -1,4 +1,4 @@
-import { type Column, gt, lte, type SQL, sql } from 'drizzle-orm';
+import { type Column, type SQL, sql } from 'drizzle-orm';
 import type { PageEnd } from '../../../marketplace/model/ledger-records.ts';
 
 /** A condition for the next page of a newest-first list. The first page also has a bound, so that an index is used. */
@@ -11,24 +11,4 @@ const NEWEST: PageEnd = { at: Number.MAX_SAFE_INTEGER, id: '' };
 /** A condition for the next page of an oldest-first list. */
 export function isLater(time: Column, id: Column, after: PageEnd | undefined): SQL | undefined {
   return after && sql`(${time}, ${id}) > (${after.at}, ${after.id})`;
-}
-
-/**
- * Checks and postings are never scheduled this far ahead, in milliseconds. A later one was scheduled with a wrong clock
- * and counts as due.
- */
-const FARTHEST_MS = 2 * 60 * 60 * 1000;
-
-/**
- * Reads due rows in the order of `time`, as two ranges of the index. One combined condition would scan all waiting
- * rows.
- */
-export async function readDue<T>(
-  time: Column,
-  { now, limit }: { now: number; limit: number },
-  read: (isDue: SQL, limit: number) => PromiseLike<T[]>,
-): Promise<T[]> {
-  const due = await read(lte(time, now), limit);
-  if (due.length === limit) return due;
-  return [...due, ...(await read(gt(time, now + FARTHEST_MS), limit - due.length))];
 }

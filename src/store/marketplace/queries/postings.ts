@@ -6,7 +6,7 @@ import type {
   SegmentRecord,
   SubjectKind,
 } from '../../../marketplace/model/ledger-records.ts';
-import type { BilledSegment, DayLine } from '../../../marketplace/model/ledger-store.ts';
+import type { BilledSegment } from '../../../marketplace/model/ledger-store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
@@ -26,7 +26,14 @@ const addToBalance = prepared(
 
 /** Books transactions, and updates the balances of their teams. */
 export async function book(connection: Connection, bookings: readonly Booking[]): Promise<void> {
-  await insertBookings(connection, bookings);
+  const { db, ledgerEntries, ledgerTransactions } = connection;
+  for (const booking of bookings) assertBalanced(booking);
+  const transactions = bookings.map(({ transaction }) => transaction);
+  await inParts(transactions, (part) => db.insert(ledgerTransactions).values(part));
+  const entries = bookings.flatMap(({ transaction, entries: own }) =>
+    own.map((entry) => ({ ...entry, transactionId: transaction.id })),
+  );
+  await inParts(entries, (part) => db.insert(ledgerEntries).values(part));
   const sums = new Map<string, number>();
   for (const { entries } of bookings)
     for (const { account, amountMicroUsd } of entries)
@@ -66,19 +73,6 @@ async function addToMany(
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS added`)
     .where(sql`${teams.id} = added.column1`);
   return found;
-}
-
-async function insertBookings(
-  { db, ledgerEntries, ledgerTransactions }: Connection,
-  bookings: readonly Booking[],
-): Promise<void> {
-  for (const booking of bookings) assertBalanced(booking);
-  const transactions = bookings.map(({ transaction }) => transaction);
-  await inParts(transactions, (part) => db.insert(ledgerTransactions).values(part));
-  const entries = bookings.flatMap(({ transaction, entries: own }) =>
-    own.map((entry) => ({ ...entry, transactionId: transaction.id })),
-  );
-  await inParts(entries, (part) => db.insert(ledgerEntries).values(part));
 }
 
 /** A statement takes at most 65,535 values in PostgreSQL, and 32,766 in SQLite. */
@@ -153,15 +147,11 @@ async function updatePosted({ db, segments }: Connection, postings: readonly Pos
   // Of several slices of one segment, the last has the current posting state.
   const last = new Map(postings.map(({ segment }) => [segment.id, segment]));
   const rows = [...last.values()].map((segment) =>
-    row(segment.id, segment.postedUntil, segment.postedMicroUsd, segment.nextPostAt),
+    row(segment.id, segment.postedUntil, segment.postedMicroUsd),
   );
   await db
     .update(segments)
-    .set({
-      postedUntil: sql`posted.column2`,
-      postedMicroUsd: sql`posted.column3`,
-      nextPostAt: sql`posted.column4`,
-    })
+    .set({ postedUntil: sql`posted.column2`, postedMicroUsd: sql`posted.column3` })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS posted`)
     .where(sql`${segments.id} = posted.column1`);
 }
@@ -239,21 +229,4 @@ export async function lockBilled(
     const subject = subjects.get(segment.subjectId);
     return subject === undefined || segment.endedAt !== null ? [] : [{ segment, ...subject }];
   });
-}
-
-/** The database deletes the slices that the lines replace, and refuses a line that is not their sum. */
-export async function rollUp(connection: Connection, lines: readonly DayLine[]): Promise<void> {
-  if (lines.length === 0) return;
-  await insertBookings(
-    connection,
-    lines.map(({ usage }) => usage),
-  );
-  await connection.db.insert(connection.dayLines).values(
-    lines.map(({ usage: { transaction, amountMicroUsd }, ...line }) => ({
-      ...line,
-      sliceEnd: transaction.at,
-      amountMicroUsd,
-      transactionId: transaction.id,
-    })),
-  );
 }

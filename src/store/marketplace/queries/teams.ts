@@ -1,4 +1,20 @@
-import { and, asc, count, eq, getTableColumns, gt, inArray, isNotNull, or, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  count,
+  eq,
+  exists,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  or,
+  type SQL,
+  sql,
+  sum,
+} from 'drizzle-orm';
 import type {
   DiscountReader,
   DiscountWriter,
@@ -9,12 +25,14 @@ import { contains } from '../../queries/connection.ts';
 import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
-import { isLater, readDue } from './pages.ts';
+import { isLater } from './pages.ts';
 
-/** The columns of a team's record, without its due times and its load, which triggers maintain. */
+/** Checks are scheduled at most an hour ahead: a later one was scheduled with a wrong clock, and is due. */
+const FARTHEST_CHECK_MS = 2 * 3_600_000;
+
+/** The columns of a team's record, without its due time. */
 function recordOf({ teams }: Connection) {
-  const { openSegments, openRateMilliUsd, openPosted, postedUntil, nextCheckAt, ...record } =
-    getTableColumns(teams);
+  const { nextCheckAt, ...record } = getTableColumns(teams);
   return record;
 }
 
@@ -23,24 +41,16 @@ const teamById = prepared((connection: Connection, { id }: { id: string }) => {
   return locking.rows(db.select(recordOf(connection)).from(teams).where(eq(teams.id, id)));
 });
 
-const loadOfTeam = prepared(({ db, teams }: Connection, { id }: { id: string }) =>
-  db
-    .select({
-      openSegments: teams.openSegments,
-      openRateMilliUsd: teams.openRateMilliUsd,
-      openPosted: teams.openPosted,
-      postedUntil: teams.postedUntil,
-    })
-    .from(teams)
-    .where(eq(teams.id, id)),
-);
-
-const setDue = preparedWrite(({ db, teams }: Connection, { id }: { id: string }) =>
-  db
+const setDue = preparedWrite(({ db, teams, segments }: Connection, { id }: { id: string }) => {
+  const open = db
+    .select({ id: segments.id })
+    .from(segments)
+    .where(and(eq(segments.teamId, id), isNull(segments.endedAt)));
+  return db
     .update(teams)
     .set({ nextCheckAt: 0 })
-    .where(and(eq(teams.id, id), or(gt(teams.openSegments, 0), isNotNull(teams.nextCheckAt)))),
-);
+    .where(and(eq(teams.id, id), or(exists(open), isNotNull(teams.nextCheckAt))));
+});
 
 /** Makes the team due in the billing job's next round, unless it has nothing billed or watched. */
 export async function becomesDue(connection: Connection, id: string): Promise<void> {
@@ -72,16 +82,15 @@ const discountsOfTeam = prepared(({ db, discounts }: Connection, { teamId }: { t
 );
 
 export function teamReader(connection: Connection): TeamReader {
-  const { db, members, teams } = connection;
+  const { db, members, segments, teams } = connection;
   return {
     byId: (id) => firstOf(teamById(connection, { id })),
-    load: (id) => firstOf(loadOfTeam(connection, { id })),
     bySlug: (slug) => firstOf(db.select(recordOf(connection)).from(teams).where(eq(teams.slug, slug))),
     list: async () =>
       db.select(recordOf(connection)).from(teams).orderBy(asc(teams.createdAt), asc(teams.id)),
     page: async ({ text, after = '', limit }) =>
       db
-        .select()
+        .select(recordOf(connection))
         .from(teams)
         .where(
           and(
@@ -93,18 +102,35 @@ export function teamReader(connection: Connection): TeamReader {
         )
         .orderBy(asc(teams.slug))
         .limit(limit),
-    spending: async () => db.select().from(teams).where(gt(teams.openSegments, 0)).orderBy(asc(teams.slug)),
+    spending: async (now) => {
+      const { originalRateMicroUsdPerHour: rate, postedUntil } = segments;
+      return db
+        .select({
+          ...recordOf(connection),
+          burnMicroUsdPerHour: sum(rate).mapWith(Number),
+          mostAccruedMicroUsd: sql`sum(${rate} * (${now} - ${postedUntil}) / 3600000)`.mapWith(Number),
+        })
+        .from(teams)
+        .innerJoin(segments, and(eq(segments.teamId, teams.id), isNull(segments.endedAt)))
+        .groupBy(teams.id)
+        .orderBy(asc(teams.slug));
+    },
     count: async () => (await db.select({ count: count() }).from(teams))[0]?.count ?? 0,
-    due: async ({ after, ...page }) => {
-      const found = await readDue(teams.nextCheckAt, page, (isDue, limit) =>
+    due: async ({ now, after, limit }) => {
+      const read = (isDue: SQL, most: number) =>
         db
           .select({ at: teams.nextCheckAt, id: teams.id })
           .from(teams)
           .where(and(isDue, isLater(teams.nextCheckAt, teams.id, after)))
           .orderBy(asc(teams.nextCheckAt), asc(teams.id))
-          .limit(limit),
-      );
-      return found.map(({ at, id }) => ({ at: at ?? 0, id }));
+          .limit(most);
+      // Two ranges of the index. One combined condition would scan all waiting rows.
+      const due = await read(lte(teams.nextCheckAt, now), limit);
+      const wrong =
+        due.length < limit
+          ? await read(gt(teams.nextCheckAt, now + FARTHEST_CHECK_MS), limit - due.length)
+          : [];
+      return [...due, ...wrong].map(({ at, id }) => ({ at: at ?? 0, id }));
     },
     membershipsOf: (userId) => membershipsOf(connection, { userId }),
     members: async (teamId) =>

@@ -3,15 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import {
-  deployment,
-  forgedLine,
-  now,
-  posting,
-  seed,
-  segment,
-  teamId,
-} from '../../../../test/support/rows/marketplace-rows.ts';
+import { deployment, now, posting, seed, segment } from '../../../../test/support/rows/marketplace-rows.ts';
 import { putEmptyDatabase } from '../../../../test/support/rows/stores.ts';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
@@ -62,27 +54,7 @@ it('does not allow changes or deletes in the ledger, and finds rows written past
   expect(() => past.exec("INSERT INTO slices VALUES ('seg-1', 9, 5, 'none')")).toThrow(/FOREIGN KEY/);
   past.exec("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)");
   past.close();
-  expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);
-  await store.close();
-  rmSync(folder, { recursive: true });
-});
-
-it.each([
-  ['a payment', `txn-grant-${teamId}`, 1],
-  ['a transaction of two slices', 'txn-1', 1],
-  ['a transaction of two slices, booked twice', 'txn-1', 2],
-])('puts no day line in the place of %s', async (_what, transactionId, times) => {
-  const store = await openNew();
-  await seed(store, 100);
-  await store.transact(async (tx) => {
-    await tx.ledger.insertSegment(segment());
-    await tx.ledger.post([posting(5, now + 2)]);
-  });
-  const past = new Database(join(folder, 'marketplace.db'));
-  const forge = past.transaction(() => past.exec(forgedLine(transactionId, times)));
-  expect(() => forge()).toThrow(/a day line is not the sum of its slices/);
-  past.close();
-  expect(await store.read.ledger.transactionsOf(teamId, 9)).toHaveLength(2);
+  expect((await store.read.ledger.malformed(9)).map(({ id }) => id)).toContain('txn-1');
   await store.close();
   rmSync(folder, { recursive: true });
 });

@@ -4,7 +4,7 @@ import type { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
 import type { Store, Transaction } from '../marketplace/model/store.ts';
 import { fenced, LeaseLost, type LeaseRecord } from './lease.ts';
-import { divide, namesOf, RANGES, RangeLeases, rangeOf } from './range-leases.ts';
+import { divide, SharedLeases } from './shared-leases.ts';
 
 let clock: VirtualClock;
 let store: Store;
@@ -14,19 +14,19 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 const log = silentLog;
-const all = Array.from({ length: RANGES }, (_, range) => range);
+const all = Array.from({ length: 16 }, (_, number) => `work:${String(number).padStart(2, '0')}`);
 
-/** A process that holds ranges and records which begin and end. */
+/** A process that holds leases and records which begin and end. */
 class Member {
-  readonly held = new Map<number, LeaseRecord>();
-  readonly ended: number[] = [];
+  readonly held = new Map<string, LeaseRecord>();
+  readonly ended: string[] = [];
   /** A hand-over waits for this promise. */
   drained: Promise<void> = Promise.resolve();
   /** Whether it receives messages from the others. */
   isNotified = true;
   /** Whether its statements reach the store. */
   isReached = true;
-  readonly leases: RangeLeases<Transaction>;
+  readonly leases: SharedLeases<Transaction>;
   readonly #unsubscribe: () => void;
 
   constructor(holder: string) {
@@ -34,30 +34,28 @@ class Member {
       transact: <T>(body: (tx: Transaction) => Promise<T>) =>
         this.isReached ? store.transact(body) : Promise.reject(new Error('the database does not answer')),
     };
-    this.leases = new RangeLeases<Transaction>(
+    this.leases = new SharedLeases<Transaction>(
       { store: own, clock, log },
       {
-        name: 'work',
+        names: all,
         holder,
-        begin: (won) => {
-          for (const { range, lease } of won) this.held.set(range, lease);
+        begin: (lease) => void this.held.set(lease.name, lease),
+        end: (name) => {
+          this.held.delete(name);
+          this.ended.push(name);
         },
-        end: (ranges) => {
-          for (const range of ranges) this.held.delete(range);
-          this.ended.push(...ranges);
-        },
-        drain: async (range) => {
+        drain: async (name) => {
           await this.drained;
-          this.held.delete(range);
+          this.held.delete(name);
         },
-        notify: (tx) => tx.signals.wake('work', 'ranges'),
+        notify: (tx) => tx.signals.wake('', 'leases'),
       },
     );
     this.#unsubscribe = store.onWake(() => this.isNotified && this.leases.balance());
   }
 
-  get ranges(): number[] {
-    return [...this.held.keys()].sort((a, b) => a - b);
+  get names(): string[] {
+    return [...this.held.keys()].sort();
   }
 
   async stop(): Promise<void> {
@@ -71,32 +69,32 @@ function shares(...members: Member[]): number[] {
   return members.map(({ held }) => held.size).sort((a, b) => b - a);
 }
 
-/** Counts ranges that more than one member holds. */
+/** Counts leases that more than one member holds. */
 function overlap(...members: Member[]): number {
-  const held = members.flatMap(({ ranges }) => ranges);
+  const held = members.flatMap(({ names }) => names);
   return held.length - new Set(held).size;
 }
 
-describe('ranges', () => {
+describe('shared leases', () => {
   it('all belong at once to a process that is alone', async () => {
     const one = new Member('one');
-    one.leases.start();
+    one.leases.balance();
     await clock.advance(0);
-    expect(one.ranges).toEqual(all);
+    expect(one.names).toEqual(all);
     await clock.advance(600_000);
-    expect([one.ranges, one.ended]).toEqual([all, []]);
+    expect([one.names, one.ended]).toEqual([all, []]);
     await one.stop();
     expect(clock.pendingTimers).toBe(0);
   });
 
   it.each([
     [2, [8, 8]],
-    [3, [6, 6, 4]],
+    [3, [6, 5, 5]],
     [4, [4, 4, 4, 4]],
-  ])('are shared evenly by %d processes that begin at once [ranges-shared]', async (count, expected) => {
+  ])('are shared evenly by %d processes that begin at once [leases-shared]', async (count, expected) => {
     const members = Array.from({ length: count }, (_, index) => new Member(`m${index}`));
-    for (const { leases } of members) leases.start();
-    await clock.advance(1);
+    for (const { leases } of members) leases.balance();
+    await clock.advance(20_000);
     expect(shares(...members)).toEqual(expected);
     await clock.advance(60_000);
     expect([shares(...members), overlap(...members)]).toEqual([expected, 0]);
@@ -104,22 +102,22 @@ describe('ranges', () => {
     for (const member of members) await member.stop();
   });
 
-  it('are handed over to a new process within 20 s, even without signals [ranges-without-signals]', async () => {
+  it('are handed over to a new process within 20 s, even without signals [leases-without-signals]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
     one.isNotified = two.isNotified = false;
-    one.leases.start();
+    one.leases.balance();
     await clock.advance(3_000);
-    two.leases.start();
+    two.leases.balance();
     await clock.advance(20_000);
     expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
     await one.stop();
     await two.stop();
   });
 
-  it('move at once when a process ends, and after 30 s when it is killed [ranges-taken-over]', async () => {
+  it('move at once when a process ends, and after 30 s when it is killed [leases-taken-over]', async () => {
     const members = ['one', 'two', 'three'].map((name) => new Member(name));
     const [one, two, three] = members as [Member, Member, Member];
-    for (const { leases } of members) leases.start();
+    for (const { leases } of members) leases.balance();
     await clock.advance(5_000);
     one.held.clear();
     await one.stop();
@@ -130,23 +128,23 @@ describe('ranges', () => {
     await clock.advance(29_000);
     expect(three.held.size).toBe(8);
     await clock.advance(11_001);
-    expect(three.ranges).toEqual(all);
+    expect(three.names).toEqual(all);
     expect(two.held.size).toBe(0);
     two.isReached = true;
     await two.stop();
     await three.stop();
   });
 
-  it('stay with a process until its work in them has ended [ranges-drained]', async () => {
+  it('stay with a process until its work in them has ended [leases-drained]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
     const running = Promise.withResolvers<void>();
     one.drained = running.promise;
-    one.leases.start();
+    one.leases.balance();
     await clock.advance(1);
-    two.leases.start();
-    // Longer than a lease: ranges that are handed over are still renewed.
+    two.leases.balance();
+    // Longer than a lease: leases that are handed over are still renewed.
     await clock.advance(60_000);
-    expect([one.held.size, two.held.size]).toEqual([RANGES, 0]);
+    expect([one.held.size, two.held.size]).toEqual([all.length, 0]);
     running.resolve();
     await clock.advance(1);
     expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
@@ -154,65 +152,65 @@ describe('ranges', () => {
     await two.stop();
   });
 
-  it('are lost to a suspended process, whose late writes are refused [ranges-fenced]', async () => {
+  it('are lost to a suspended process, whose late writes are refused [leases-fenced]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
-    one.leases.start();
+    one.leases.balance();
     await clock.advance(1);
     const before = new Map(one.held);
     one.isReached = one.isNotified = false;
-    two.leases.start();
+    two.leases.balance();
     await clock.advance(45_000);
-    expect(two.ranges).toEqual(all);
-    expect([one.ranges, one.ended.toSorted((a, b) => a - b)]).toEqual([[], all]);
+    expect(two.names).toEqual(all);
+    expect([one.names, one.ended.toSorted()]).toEqual([[], all]);
     for (const lease of before.values())
       await expect(store.transact(fenced(lease, async () => undefined))).rejects.toThrow(LeaseLost);
     for (const lease of two.held.values()) await store.transact(fenced(lease, async () => undefined));
     one.isReached = one.isNotified = true;
     await clock.advance(20_000);
     expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
-    for (const [range, { token }] of one.held) expect(token).toBeGreaterThan(before.get(range)?.token ?? 0);
+    for (const [name, { token }] of one.held) expect(token).toBeGreaterThan(before.get(name)?.token ?? 0);
     await one.stop();
     await two.stop();
   });
 
   it('start again in a process that was suspended for longer than a lease and kept them', async () => {
     const one = new Member('one');
-    one.leases.start();
+    one.leases.balance();
     await clock.advance(1);
     clock.step(60_000);
     clock.fire();
     await clock.advance(1);
-    expect([one.ended.length, one.ranges, one.leases.isHeld(3)]).toEqual([RANGES, all, true]);
+    expect([one.ended.length, one.names, one.leases.isHeld(all[3] ?? '')]).toEqual([all.length, all, true]);
     await one.stop();
   });
 
-  it('are lost individually: the others stay [range-lost-alone]', async () => {
+  it('are lost individually: the others stay [lease-lost-alone]', async () => {
     const one = new Member('one');
-    one.leases.start();
+    one.leases.balance();
     await clock.advance(1);
-    one.leases.lost(5);
-    expect([one.ended, one.held.size]).toEqual([[5], RANGES - 1]);
+    one.leases.lost('work:05');
+    expect([one.ended, one.held.size]).toEqual([['work:05'], all.length - 1]);
     await clock.advance(10_000);
-    expect(one.ranges).toEqual(all);
+    expect(one.names).toEqual(all);
     await one.stop();
   });
 
-  it('are handed over after they are regained, if they were lost during the handover [range-lost-draining]', async () => {
+  it('are handed over after they are regained, if they were lost during the handover [lease-lost-draining]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
     const running = Promise.withResolvers<void>();
     one.drained = running.promise;
-    one.leases.start();
+    one.leases.balance();
     await clock.advance(1);
-    two.leases.start();
+    two.leases.balance();
     await clock.advance(12_000);
-    one.leases.lost(RANGES - 1);
+    one.leases.lost('work:15');
     running.resolve();
     await clock.advance(60_000);
     two.isReached = two.isNotified = false;
     await clock.advance(60_000);
-    expect(one.ranges).toEqual(all);
+    expect(one.names).toEqual(all);
     const three = new Member('three');
-    three.leases.start();
+    three.leases.balance();
     await clock.advance(20_000);
     expect([shares(one, three), overlap(one, three)]).toEqual([[8, 8], 0]);
     two.isReached = true;
@@ -221,33 +219,26 @@ describe('ranges', () => {
 });
 
 describe('a division', () => {
-  const names = namesOf('work');
-  const held = (holder: string, ...ranges: number[]) =>
-    ranges.map((range) => ({ name: names.ranges[range] ?? '', holder }));
-  const seated = (holder: string, seat: number) => ({ name: names.seats[seat] ?? '', holder });
-  const leaving = new Set<number>();
+  const held = (holder: string) => all.map((name) => ({ name, holder }));
+  const seated = (holder: string, seat: number) => ({ name: `server:${seat}`, holder });
+  const leaving = new Set<string>();
 
-  it('counts a process without a range by its seat', () => {
-    const taken = [...held('a', ...all), seated('a', 0), seated('b', 1)];
-    const { surplus, isNew } = divide(names, taken, { holder: 'a', leaving });
-    expect([surplus, isNew]).toEqual([[8, 9, 10, 11, 12, 13, 14, 15], false]);
-    expect(divide(names, taken, { holder: 'b', leaving }).wanted).toEqual([names.seats[1]]);
+  it('counts a process without a lease by its seat', () => {
+    const taken = [...held('a'), seated('a', 0), seated('b', 1)];
+    expect(divide(all, taken, { holder: 'a', leaving }).surplus).toEqual(all.slice(8));
+    expect(divide(all, taken, { holder: 'b', leaving }).wanted).toEqual(['server:1']);
   });
 
-  it('hands over ranges that are already being released first', () => {
-    const taken = [...held('a', ...all), seated('a', 0), seated('b', 1)];
-    const { surplus } = divide(names, taken, { holder: 'a', leaving: new Set([0, 1]) });
-    expect(surplus).toEqual([10, 11, 12, 13, 14, 15, 0, 1]);
+  it('hands over leases that are already being released first', () => {
+    const taken = [...held('a'), seated('a', 0), seated('b', 1)];
+    const { surplus } = divide(all, taken, { holder: 'a', leaving: new Set(all.slice(0, 2)) });
+    expect(surplus).toEqual([...all.slice(10), ...all.slice(0, 2)]);
   });
 
-  it('gives each of more processes than ranges one range at most', () => {
-    const others = all.map((range) => held(`m${range}`, range)[0] ?? seated('', 0));
-    const seats = all.map((seat) => seated(`m${seat}`, seat));
-    const { wanted, surplus } = divide(names, [...others, ...seats], { holder: 'late', leaving });
+  it('gives each of more processes than leases one lease at most', () => {
+    const others = all.map((name, index) => ({ name, holder: `m${index}` }));
+    const seats = all.map((_, seat) => seated(`m${seat}`, seat));
+    const { wanted, surplus } = divide(all, [...others, ...seats], { holder: 'late', leaving });
     expect([wanted, surplus]).toEqual([[], []]);
   });
-});
-
-it('puts an id into the range of its last hexadecimal digit', () => {
-  expect(['dep-0', 'vol-09', 'dep-a', 'vol-f', 'list', ''].map(rangeOf)).toEqual([0, 9, 10, 15, 0, 0]);
 });

@@ -5,15 +5,14 @@ import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
 import { LeaseLost } from '../../work/lease.ts';
-import { namesOf, RANGES } from '../../work/range-leases.ts';
 import { type Market, marketOn, publicKey } from '../deployments/market.fixture.ts';
 import type { Reader, Store } from '../model/store.ts';
-import { ProviderWorkers } from './provider-workers.ts';
+import { leaseOf, ProviderWorkers } from './provider-workers.ts';
 import { MINUTE_MS, seededRandom, stopped } from './sync.fixture.ts';
 
-const NAMES = namesOf('provider:provider-x');
+const PROVIDERS = ['provider-x', 'provider-y', 'provider-z', 'provider-w'];
 const POLL_MS = 200;
-const DEPLOYMENTS = 2 * RANGES;
+const DEPLOYMENTS = 8 * PROVIDERS.length;
 /** The longest time without a poll of a deployment while servers start and stop. */
 const LONGEST_PAUSE_MS = 42_000;
 
@@ -32,7 +31,7 @@ interface Polls {
 class Server {
   readonly name: string;
   readonly workers: ProviderWorkers;
-  /** Writes of this server that the database refused because it no longer holds the range. */
+  /** Writes of this server that the database refused because it no longer holds the lease. */
   refused = 0;
   launches = 0;
   /** Deployments for which reads throw. */
@@ -88,7 +87,10 @@ class Server {
       ...deps,
       store: own,
       random: seededRandom(name.charCodeAt(name.length - 1)),
-      providers: { ids: () => ['provider-x'], get: () => provider },
+      providers: {
+        ids: () => PROVIDERS,
+        get: (id) => (PROVIDERS.includes(id) ? { ...provider, id } : undefined),
+      },
       refreshCatalog: async () => undefined,
     });
   }
@@ -147,9 +149,9 @@ async function insert(number: number): Promise<void> {
   await deps.store.transact((tx) =>
     tx.deployments.insert(
       runningDeployment({
-        id: `dep-${String(number).padStart(3, '0')}${(number % RANGES).toString(16)}`,
+        id: `dep-${String(number).padStart(3, '0')}`,
         providerName: `bm-00c0ffee-${number}`,
-        providerId: 'provider-x',
+        providerId: PROVIDERS[number % PROVIDERS.length] ?? '',
         offerId: 'gpu-1',
         region: 'eu-one',
         providerInstanceId: made.id,
@@ -161,10 +163,10 @@ async function insert(number: number): Promise<void> {
   );
 }
 
-/** The number of ranges of each server, the most first, without zeros. */
+/** The number of providers of each server, the most first, without zeros. */
 async function shares(): Promise<number[]> {
   const { deps, clock } = market;
-  const taken = await deps.store.transact((tx) => tx.leases.taken(NAMES.ranges, '', clock.now()));
+  const taken = await deps.store.transact((tx) => tx.leases.taken(PROVIDERS.map(leaseOf), '', clock.now()));
   const counts = Map.groupBy(
     taken.filter(({ holder }) => holder !== ''),
     ({ holder }) => holder,
@@ -187,18 +189,18 @@ afterEach(async () => {
   for (const { workers } of living) await stopped(market.clock, workers);
 });
 
-describe('the ranges of a provider', () => {
+describe('providers', () => {
   it.each([
-    [2, [8, 8]],
-    [4, [4, 4, 4, 4]],
+    [2, [2, 2]],
+    [4, [1, 1, 1, 1]],
   ])(
-    'are shared by %d servers that come one by one, and no deployment is left out [ranges-polled-once]',
+    'are shared by %d servers that come one by one, and no deployment is left out [leases-polled-once]',
     async (count, expected) => {
       await begin(count);
       const { clock } = market;
       servers[0]?.workers.start();
       await clock.advance(MINUTE_MS);
-      expect(await shares()).toEqual([RANGES]);
+      expect(await shares()).toEqual([PROVIDERS.length]);
       const since = clock.now();
       for (const { workers } of servers.slice(1)) {
         workers.start();
@@ -215,7 +217,7 @@ describe('the ranges of a provider', () => {
     },
   );
 
-  it('are handed over once the calls in them have ended [ranges-calls-ended]', async () => {
+  it('are handed over once the calls to them have ended [leases-calls-ended]', async () => {
     await begin(2);
     const { clock } = market;
     polls.takeMs = 9_000;
@@ -223,26 +225,26 @@ describe('the ranges of a provider', () => {
     await clock.advance(MINUTE_MS);
     servers[1]?.workers.start();
     await clock.advance(MINUTE_MS);
-    expect([await shares(), polls.overlaps]).toEqual([[8, 8], []]);
+    expect([await shares(), polls.overlaps]).toEqual([[2, 2], []]);
     polls.takeMs = POLL_MS;
   });
 
-  it('go over at once when a server ends [ranges-handed-over]', async () => {
+  it('go over at once when a server ends [leases-handed-over]', async () => {
     await begin(2);
     const { clock } = market;
     for (const { workers } of servers) workers.start();
     await clock.advance(MINUTE_MS);
-    expect(await shares()).toEqual([8, 8]);
+    expect(await shares()).toEqual([2, 2]);
     const since = clock.now();
     await stopped(clock, servers[0]?.workers as ProviderWorkers);
     living = servers.slice(1);
     await clock.advance(10_000);
-    expect(await shares()).toEqual([RANGES]);
+    expect(await shares()).toEqual([PROVIDERS.length]);
     await clock.advance(MINUTE_MS);
     expectPolled(since);
   });
 
-  it('of a server that is killed are those of the others once its leases have run out [ranges-server-killed]', async () => {
+  it('of a server that is killed are those of the others once its leases have run out [leases-server-killed]', async () => {
     await begin(4);
     const { clock } = market;
     for (const { workers } of servers) workers.start();
@@ -251,12 +253,12 @@ describe('the ranges of a provider', () => {
     servers[1]?.standStill();
     living = servers.filter((_, index) => index !== 1);
     await clock.advance(41_000);
-    expect(await shares()).toEqual([6, 6, 4]);
+    expect(await shares()).toEqual([2, 1, 1]);
     await clock.advance(MINUTE_MS);
     expectPolled(since, LONGEST_PAUSE_MS + 30_000);
   });
 
-  it('of a suspended server go to the others: its late writes are refused, and it gets a share again [ranges-late-writes]', async () => {
+  it('of a suspended server go to the others: its late writes are refused, and it gets a share again [leases-late-writes]', async () => {
     await begin(2);
     const { clock, plain, deps } = market;
     const [first, second] = servers as [Server, Server];
@@ -271,58 +273,48 @@ describe('the ranges of a provider', () => {
     await clock.advance(1_000);
     machine.public_ip = '198.51.100.2';
     await clock.advance(2 * MINUTE_MS);
-    expect(await shares()).toEqual([RANGES]);
+    expect(await shares()).toEqual([PROVIDERS.length]);
     expect([first.refused, second.refused]).toEqual([0, 0]);
     first.goOn();
     await clock.advance(25_000);
     expect(first.refused).toBeGreaterThan(0);
     expect(second.refused).toBe(0);
-    const [record] = await deps.store.read.deployments.byInstance('provider-x', machine.id);
+    const records = await Promise.all(
+      PROVIDERS.map((id) => deps.store.read.deployments.byInstance(id, machine.id)),
+    );
+    const [record] = records.flat();
     expect(record?.ipAddress).toBe('198.51.100.2');
-    expect(await shares()).toEqual([8, 8]);
+    expect(await shares()).toEqual([2, 2]);
     const since = clock.now();
     polls.overlaps.length = 0;
     await clock.advance(2 * MINUTE_MS);
     expectPolled(since, 30_000 + POLL_MS);
   });
 
-  it('are isolated: a range that another process takes, or whose steps fail, stops no other [range-trouble-isolated]', async () => {
+  it('are isolated: one that another process takes, or a deployment whose steps fail, stops no other [lease-trouble-isolated]', async () => {
     await begin(1);
     const { clock, deps } = market;
     const [only] = servers as [Server];
-    only.failing = (id) => id.endsWith('2');
+    only.failing = (id) => id === 'dep-002';
     only.workers.start();
     await clock.advance(MINUTE_MS);
-    const [, takenName = ''] = NAMES.ranges;
     const later = clock.now() + MINUTE_MS;
-    await deps.store.transact((tx) => tx.leases.claim([takenName], 'another', later, 9 * MINUTE_MS));
+    await deps.store.transact((tx) =>
+      tx.leases.claim([leaseOf('provider-y')], 'another', later, 9 * MINUTE_MS),
+    );
     const since = clock.now();
     await clock.advance(3 * MINUTE_MS);
     const rest = [...polls.times].flatMap(([, times]) =>
       times.some((at) => at > since + MINUTE_MS) ? [1] : [],
     );
-    // Each range has two deployments.
-    expect(rest).toHaveLength(DEPLOYMENTS - 2 - 2);
+    // Those of the provider that was taken, and the failing one.
+    expect(rest).toHaveLength(DEPLOYMENTS - 8 - 1);
     only.failing = () => false;
     await clock.advance(10 * MINUTE_MS);
     expectPolled(clock.now() - MINUTE_MS, 30_000 + POLL_MS);
   });
 
-  it('have the calls of their provider at once in common, however many servers share them [ranges-concurrency]', async () => {
-    await begin(4);
-    const { clock, deps } = market;
-    deps.options = { ...deps.options, polling: { ...deps.options.polling, concurrency: 8 } };
-    startServers(4);
-    for (const { workers } of servers) workers.start();
-    await clock.advance(MINUTE_MS);
-    expect(await shares()).toEqual([4, 4, 4, 4]);
-    polls.takeMs = 6_000;
-    polls.most = 0;
-    await clock.advance(3 * MINUTE_MS);
-    expect(polls.most).toBe(8);
-  });
-
-  it('receive the wake of a deployment: it is made once [ranges-woken]', async () => {
+  it('receive the wake of a deployment: it is made once [leases-woken]', async () => {
     await begin(4);
     const { clock, deps } = market;
     for (const { workers } of servers) workers.start();
