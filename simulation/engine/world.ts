@@ -1,16 +1,20 @@
-import { join } from 'node:path';
 import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrator.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { orderDestroy } from '../../src/orchestrator/instances/destroy.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
 import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
-import type { Taken } from '../orchestrator/accounts.ts';
-import { OrchestratorWorld } from '../orchestrator/base-world.ts';
-import { Database } from '../orchestrator/replicas/database.ts';
-import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replicas/replica.ts';
-import { settingsOf } from '../orchestrator/scenario.ts';
+import type { SharedDatabase } from '../kernel/shared-database.ts';
+import type { Accounts } from '../orchestrator/accounts.ts';
+import { SimulatedSsh } from '../orchestrator/platform/ssh.ts';
+import type { Database } from '../orchestrator/replicas/database.ts';
+import {
+  type OrchestratorReplica,
+  OrchestratorWorld,
+  type PlatformAccess,
+} from '../orchestrator/replicas/replica.ts';
 import { Clients } from '../orchestrator/workload/clients.ts';
 import type { EngineName } from '../runner/subject.ts';
 import { Backups } from './backups.ts';
@@ -25,9 +29,7 @@ import { observedDriver } from './observed-driver.ts';
 import { OpenStackEngine } from './openstack/engine.ts';
 import { Outages } from './outages.ts';
 import { People } from './people.ts';
-import { Rollouts } from './rollouts.ts';
 import { drawScenario, type EngineScenario } from './scenario.ts';
-import { GuestSsh } from './ssh.ts';
 import { Writers } from './writers.ts';
 
 const ACCEPTED_FOR_MS = 3_600_000;
@@ -44,12 +46,11 @@ export class EngineWorld extends OrchestratorWorld {
   readonly engine: Engine;
   readonly people: People;
   readonly outages: Outages;
-  readonly ssh: GuestSsh;
+  readonly ssh: SimulatedSsh;
   readonly database: Database;
   readonly clients: Clients;
   readonly writers: Writers;
   readonly backups: Backups;
-  readonly rollouts: Rollouts;
   /** The ids of instances whose removal the operator ordered. */
   readonly removedByOperator = new Set<string>();
   readonly key: string;
@@ -58,7 +59,13 @@ export class EngineWorld extends OrchestratorWorld {
 
   readonly #plant: EnginePlant | undefined;
 
-  constructor(seed: string, { folder, database, accounts }: Taken, name: EngineName, plant?: EnginePlant) {
+  constructor(
+    seed: string,
+    shared: SharedDatabase<Store>,
+    accounts: Accounts,
+    name: EngineName,
+    plant?: EnginePlant,
+  ) {
     super();
     this.#plant = plant;
     const { scheduler, journal } = this;
@@ -90,39 +97,29 @@ export class EngineWorld extends OrchestratorWorld {
     this.engine = new Engines[name](parts);
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
-    this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
-    this.database = new Database(
-      database,
-      {
-        instancesChanged: (records) => this.committed({ instances: records }),
-        workChanged: () => this.committed({ work: true }),
+    this.ssh = new SimulatedSsh({
+      ...{ scheduler, isCalm, chance: chance.fork('ssh') },
+      guestAt: (host, port) => {
+        const found = engine.guestAt(host, port);
+        return found && { ...found.guest, ref: found.machine.ref, readyAt: found.readyAt };
       },
-      { scheduler, isShared: this.scenario.replicas > 1 },
-    );
+    });
+    this.database = this.begin(shared);
     this.clients = new Clients(this, accounts);
     this.outages = new Outages(this, chance.fork('outages'));
     this.writers = new Writers(this, chance.fork('writers'));
     this.backups = new Backups(this, chance.fork('backups'));
-    this.rollouts = new Rollouts(this, chance.fork('rollouts'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
       driver: (process, clock) => observedDriver(engine.driver(process, clock), process, this.inspector),
-      died: (process) => engine.died(process),
+      died: (process) => this.commands.died(process),
     };
     this.platforms = new Map([['default', access]]);
-    const settings = settingsOf(this.scenario, join(folder, 'none'));
-    this.replicas = Array.from(
-      { length: this.scenario.replicas },
-      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, settings),
-    );
+    this.replicas = this.makeReplicas();
   }
 
   get driverName(): string {
     return this.engine.driverName;
-  }
-
-  catalogOf(replica: string): Catalog {
-    return this.rollouts.catalogOf(replica);
   }
 
   plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps {

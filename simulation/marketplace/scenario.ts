@@ -1,25 +1,29 @@
 import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { MarketTrouble } from './replicas/store.ts';
 
-/** How often each fault is injected, for each command. */
-export interface MarketFaultRates {
-  crash: number;
-  powerCut: number;
-  clockJump: number;
+/** How often each fault happens between a replica and its database, for each call. */
+export interface MarketTrouble {
+  unavailable: number;
+  /** The transaction is committed, and the answer lost. */
+  unknownOutcome: number;
+  /** The call takes a while, and other calls come first. */
+  stall: number;
+  /** The process dies in the middle of a transaction. */
+  death: number;
+  /** The notification of a commit is lost. */
+  lostSignal: number;
+  /** The process stands still before it asks the database or a provider, and goes on where it was. */
   pause: number;
-  outage: number;
-  /** A provider answers 404 for all our resources for a while, as for the key of another account. */
-  denial: number;
-  reclaim: number;
-  blink: number;
-  break: number;
-  vanish: number;
-  reprice: number;
-  soldOut: number;
-  powerOff: number;
-  volumeBreak: number;
 }
+
+export const noTrouble: MarketTrouble = {
+  unavailable: 0,
+  unknownOutcome: 0,
+  stall: 0,
+  death: 0,
+  lostSignal: 0,
+  pause: 0,
+};
 
 /** What is drawn once from the seed, before the run begins. */
 export interface MarketScenario {
@@ -44,13 +48,15 @@ export interface MarketScenario {
   options: MarketplaceOptions;
 }
 
-const FAULT_RATES: MarketFaultRates = {
+/** How often each fault is injected, for each command. */
+const FAULT_RATES = {
   crash: 0.04,
   powerCut: 0.01,
   clockJump: 0.02,
   volumeBreak: 0.01,
   pause: 0.04,
   outage: 0.03,
+  /** A provider answers 404 for all our resources for a while, as for the key of another account. */
   denial: 0.02,
   reclaim: 0.05,
   blink: 0.05,
@@ -61,11 +67,13 @@ const FAULT_RATES: MarketFaultRates = {
   powerOff: 0.02,
 };
 
+export type MarketFaultRates = Record<keyof typeof FAULT_RATES, number>;
+
 export function drawMarketScenario(chance: Chance): MarketScenario {
   const severity = chance.pick([0, 0.5, 1, 1, 2]);
   const faultRates = Object.fromEntries(
     Object.entries(FAULT_RATES).map(([name, rate]) => [name, rate * severity]),
-  ) as unknown as MarketFaultRates;
+  ) as MarketFaultRates;
   return {
     replicas: Number(chance.weighted({ 1: 3, 2: 5, 3: 2 })),
     callFaultRate: chance.pick([0, 0.03, 0.1, 0.25]),

@@ -1,29 +1,16 @@
-import { loadConfig } from '../../src/config/load.ts';
 import type { Chance } from '../kernel/chance.ts';
 import { drawHostTraits, drawTraits, type Traits } from './platform/traits.ts';
-import type { Settings } from './replicas/replica.ts';
-import { noTrouble, type StoreTrouble } from './replicas/store.ts';
 
-/** How often each fault is injected, for each command. */
-export interface FaultRates {
-  crash: number;
-  powerCut: number;
-  pause: number;
-  partition: number;
-  clockJump: number;
-  outage: number;
-  revokedCredential: number;
-  reclaim: number;
-  reap: number;
-  powerOff: number;
-  suspend: number;
-  breakDown: number;
-  loss: number;
-  move: number;
-  wrongPlatform: number;
-  /** Hosts are cordoned or added, where the platform counts what there is. */
-  cordon: number;
+/** How often each fault happens between a replica and its database, for each call. */
+export interface StoreTrouble {
+  unavailable: number;
+  /** The transaction is committed, and the answer lost. */
+  unknownOutcome: number;
+  /** The process dies in the middle of a transaction. */
+  death: number;
 }
+
+export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
 
 /** What is drawn of the servers once from the seed, before the run begins. */
 export interface ServerScenario {
@@ -61,9 +48,6 @@ export interface Scenario extends ServerScenario {
   hasSoundServers: boolean;
 }
 
-const LEAST_GRACE_S = 60;
-const DAY_S = 24 * 3_600;
-
 /** The scenario of a run on a platform of several hosts. What lies about all of it says nothing of its hosts. */
 export function withHosts(drawn: Scenario, chance: Chance): Scenario {
   const traits = { ...drawn.traits, ...drawHostTraits(chance), hosts: chance.pick([2, 3]) };
@@ -97,6 +81,37 @@ export function withTwoPlatforms(drawn: Scenario, chance: Chance): Scenario {
   };
 }
 
+/** How often each fault is injected, for each command, at a severity of 1. */
+const FAULT_RATES = {
+  crash: 0.01,
+  powerCut: 0.003,
+  pause: 0.008,
+  partition: 0.006,
+  clockJump: 0.005,
+  outage: 0.006,
+  revokedCredential: 0.003,
+  reclaim: 0.008,
+  reap: 0.006,
+  powerOff: 0.006,
+  suspend: 0.006,
+  breakDown: 0.002,
+  loss: 0.002,
+  move: 0.003,
+  wrongPlatform: 0.001,
+  /** Hosts are cordoned or added, where the platform counts what there is. */
+  cordon: 0,
+};
+export type FaultRates = Record<keyof typeof FAULT_RATES, number>;
+
+/** The same rates at another severity. */
+export function times<Name extends string>(
+  rates: Record<Name, number>,
+  severity: number,
+): Record<Name, number> {
+  const entries = Object.entries<number>(rates).map(([name, rate]) => [name, rate * severity]);
+  return Object.fromEntries(entries);
+}
+
 /** A tenth of the seeds have no faults: they show what frequent faults would hide. */
 export function drawScenario(chance: Chance): Scenario {
   const isCalm = chance.happens(0.1);
@@ -110,24 +125,7 @@ export function drawScenario(chance: Chance): Scenario {
       unknownOutcome: 0.001 * severity,
       death: 0.0004 * severity,
     },
-    faultRates: {
-      crash: 0.01 * severity,
-      powerCut: 0.003 * severity,
-      pause: 0.008 * severity,
-      partition: 0.006 * severity,
-      clockJump: 0.005 * severity,
-      outage: 0.006 * severity,
-      revokedCredential: 0.003 * severity,
-      reclaim: 0.008 * severity,
-      reap: 0.006 * severity,
-      powerOff: 0.006 * severity,
-      suspend: 0.006 * severity,
-      breakDown: 0.002 * severity,
-      loss: 0.002 * severity,
-      move: 0.003 * severity,
-      wrongPlatform: 0.001 * severity,
-      cordon: 0,
-    },
+    faultRates: times(FAULT_RATES, severity),
     lostReplies: isCalm ? 0 : 0.03,
     paceMs: chance.pick([1_000, 3_000, 9_000]),
     leaseS: chance.pick([15, 30]),
@@ -139,31 +137,5 @@ export function drawScenario(chance: Chance): Scenario {
     disksKeptS: chance.fork('kept disks').pick([0, 60, 1_800]),
     cordonRate: chance.fork('cordons').pick([0, 0, 0.01, 0.03]),
     hasSoundServers: false,
-  };
-}
-
-/** The settings of the servers. Their catalog comes by another way than a file. */
-export function settingsOf(scenario: ServerScenario, catalogPath: string): Settings {
-  const { config } = loadConfig({ flags: {}, env: {} });
-  const { tombstonesKeptS, heldFailuresS, disksKeptS } = scenario;
-  return {
-    config: {
-      ...config,
-      catalog: catalogPath,
-      rate_limits: false,
-      retention: {
-        ...config.retention,
-        tombstones_days: tombstonesKeptS / DAY_S,
-        failed_machines_minutes: heldFailuresS === null ? undefined : heldFailuresS / 60,
-        lost_disks_hours: disksKeptS / 3_600,
-      },
-    },
-    reconcile: {
-      leaseMs: scenario.leaseS * 1_000,
-      watchIntervalMs: scenario.watchIntervalS * 1_000,
-      probeIntervalMs: scenario.probeIntervalS * 1_000,
-      holdLostClaimsMs: scenario.lostClaimsHeldS * 1_000,
-      orphanGraceMs: LEAST_GRACE_S * 1_000,
-    },
   };
 }

@@ -1,20 +1,20 @@
-import { join } from 'node:path';
 import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrator.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
 import { callTimeoutMs } from '../../src/work/lease-time.ts';
 import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
+import type { SharedDatabase } from '../kernel/shared-database.ts';
 import type { EngineName, Subject } from '../runner/subject.ts';
-import type { Taken } from './accounts.ts';
-import { OrchestratorWorld } from './base-world.ts';
+import type { Accounts } from './accounts.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { OperatorCordons } from './operator-cordons.ts';
 import { CallFaults } from './platform/call-faults.ts';
 import { simulatedDriver } from './platform/driver.ts';
-import { Addresses } from './platform/platform.ts';
+import { Addresses, type Machine, SSH_PORT } from './platform/platform.ts';
 import {
   type AllMachines,
   type AllVolumes,
@@ -26,9 +26,9 @@ import {
 } from './platform/sites.ts';
 import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
-import { Database } from './replicas/database.ts';
-import { OrchestratorReplica, type PlatformAccess } from './replicas/replica.ts';
-import { drawScenario, type Scenario, settingsOf, withHosts, withTwoPlatforms } from './scenario.ts';
+import type { Database } from './replicas/database.ts';
+import { type OrchestratorReplica, OrchestratorWorld, type PlatformAccess } from './replicas/replica.ts';
+import { drawScenario, type Scenario, withHosts, withTwoPlatforms } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
 const SETTLED = new Set(['ONLINE', 'STOPPED']);
@@ -74,7 +74,8 @@ export class World extends OrchestratorWorld {
 
   constructor(
     seed: string,
-    { folder, database, accounts }: Taken,
+    shared: SharedDatabase<Store>,
+    accounts: Accounts,
     subject: OrchestratorSubject,
     plant?: OrchestratorPlant,
   ) {
@@ -122,24 +123,22 @@ export class World extends OrchestratorWorld {
     const machines = allMachines(this.sites.values());
     this.machines = machines;
     this.volumes = allVolumes(this.sites.values());
-    this.ssh = new SimulatedSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
-    this.database = new Database(
-      database,
-      {
-        instancesChanged: (records) => this.committed({ instances: records }),
-        workChanged: () => this.committed({ work: true }),
+    this.ssh = new SimulatedSsh({
+      ...{ scheduler, isCalm: () => faults.isOver, chance: chance.fork('ssh') },
+      guestAt: (host, port) => {
+        const isThere = ({ ip, power }: Machine): boolean => ip === host && power === 'running';
+        const machine = port === SSH_PORT ? machines.all().find(isThere) : undefined;
+        if (machine === undefined) return undefined;
+        const { hostKey, sshReadyAt, spec } = machine;
+        return { ref: spec.ref, hostKey, keys: spec.sshKeys, readyAt: sshReadyAt };
       },
-      { scheduler, isShared: this.scenario.replicas > 1 },
-    );
+    });
+    this.database = this.begin(shared);
     this.clients = new Clients(this, accounts);
     this.cordons = new OperatorCordons(this, chance.fork('operator-cordons'));
     this.key = accounts.alpha.key;
     this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
-    const settings = settingsOf(this.scenario, join(folder, 'none'));
-    this.replicas = Array.from(
-      { length: this.scenario.replicas },
-      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, settings),
-    );
+    this.replicas = this.makeReplicas();
   }
 
   get driverName(): string {
@@ -184,10 +183,6 @@ export class World extends OrchestratorWorld {
       for (const platform of this.sites.keys())
         await tx.marks.put(markOf(platform, 'losses_accepted_until'), until);
     });
-  }
-
-  catalogOf(): Catalog {
-    return this.catalog;
   }
 
   plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps {

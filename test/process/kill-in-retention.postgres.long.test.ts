@@ -51,7 +51,7 @@ it.each(kinds)(
   async (kind) => {
     const database = await databases[kind]('tombstones');
     const idOf = (number: number) => `inst-${String(number).padStart(32, '0')}`;
-    const first = await openIn(orchestratorStores, database, () => undefined);
+    const first = await openIn(orchestratorStores, database, {});
     await first.transact(async (tx) => {
       await tx.credentials.insertAccount(account);
       for (let number = 0; number < TOMBSTONES; number++)
@@ -68,7 +68,7 @@ it.each(kinds)(
     await first.close();
     const longAfter = now + 100 * DAY_MS;
     const expectMark = async (): Promise<number> => {
-      const store = await openIn(orchestratorStores, database, () => undefined);
+      const store = await openIn(orchestratorStores, database, {});
       const { instances, marks } = store.read;
       const left: number[] = [];
       for (let number = 0; number < TOMBSTONES; number++)

@@ -7,7 +7,6 @@ import { pruneTombstones } from '../../../src/orchestrator/queue/housekeeping.ts
 
 const [database = '', now, dieAt] = process.argv.slice(2);
 let transactions = 0;
-const none = () => undefined;
 
 /** Counts a transaction, of which `body` is all but the commit. */
 async function counted<T>(body: () => Promise<T>): Promise<T> {
@@ -21,7 +20,7 @@ async function counted<T>(body: () => Promise<T>): Promise<T> {
 /** More rounds than the tombstones of the test need. */
 const ROUNDS = 25;
 
-const opened = await openIn(orchestratorStores, database, none);
+const opened = await openIn(orchestratorStores, database, {});
 const store: typeof opened = {
   ...opened,
   transact: (body) => opened.transact((tx) => counted(() => body(tx))),

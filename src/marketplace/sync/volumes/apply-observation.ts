@@ -71,7 +71,7 @@ async function findBusy(
   { attachments }: VolumeSnapshot,
 ): Promise<ReadonlySet<string>> {
   const busy = new Set<string>();
-  if (!profile.attach.supported || !profile.attach.restarts_instance) return busy;
+  if (profile.no_attach !== undefined || !profile.attach_restarts_instance) return busy;
   for (const { deployment } of attachments.filter(isInTransit)) {
     const { id, providerInstanceId, region, status } = deployment;
     if (status !== 'running' || providerInstanceId === null) continue;
