@@ -33,14 +33,21 @@ afterEach(() => {
 /** The server's end of a channel. `push` is what the client sends. */
 class Channel extends Duplex {
   readonly stderr = new PassThrough();
+  readonly #isRead: boolean;
   output = '';
   exit = vi.fn();
+
+  /** `isRead`: whether the client reads the output. */
+  constructor(isRead = true) {
+    super();
+    this.#isRead = isRead;
+  }
 
   override _read(): void {}
 
   override _write(chunk: Buffer, _encoding: string, written: () => void): void {
     this.output += chunk;
-    written();
+    if (this.#isRead) written();
   }
 
   close(): void {
@@ -51,7 +58,7 @@ class Channel extends Duplex {
 function openSession(channel: Channel, kind: 'shell' | 'exec', command = ''): void {
   const session = new EventEmitter();
   serveGuestSession(session as Session, guest, gone.signal);
-  if (kind === 'shell') session.emit('pty', undefined, () => {});
+  if (kind === 'shell') session.emit('pty', () => {});
   session.emit(
     kind,
     () => channel,
@@ -64,10 +71,35 @@ async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => void setImmediate(resolve));
 }
 
+it('ignores Ctrl-Z, which must not suspend the process of the simulator', async () => {
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+  try {
+    const channel = new Channel();
+    openSession(channel, 'shell');
+    channel.push('\u001aecho still here\r');
+    await expect.poll(() => channel.output).toContain('\r\nstill here\r\n');
+    expect(kill).not.toHaveBeenCalled();
+    channel.push(null);
+    await once(channel, 'finish');
+  } finally {
+    kill.mockRestore();
+  }
+});
+
+it('reads no further keys of a client that does not read their echo', async () => {
+  const channel = new Channel(false);
+  openSession(channel, 'shell');
+  channel.push('\r'.repeat(20_000));
+  await turns(45_000);
+  expect(channel.writableLength).toBeLessThan(2 * channel.writableHighWaterMark);
+  channel.destroy();
+});
+
 it.each([
-  ['at its prompt', 'echo here\n', 'here'],
-  ['in the middle of a line', 'echo he', '$ '],
-  ['after its shell has ended', 'exit\n', '$ '],
+  ['at its prompt', 'echo here\r', 'here'],
+  ['in the middle of a line', 'echo he', 'echo he'],
+  ['after its shell has ended', 'exit\r', 'logout'],
+  ['after Ctrl-D', '\u0004', 'logout'],
 ])('outlives a client that disconnects %s', async (_when, input, output) => {
   const uncaught = vi.fn();
   process.on('uncaughtException', uncaught);

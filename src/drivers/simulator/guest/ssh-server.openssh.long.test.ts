@@ -81,15 +81,35 @@ describe("OpenSSH's ssh", () => {
     expect(outcome).toMatchObject({ status: 0, stdout: 'over the wire\n' });
   });
 
+  it('has an interactive shell on a pty, with echo, prompt and line editing', async () => {
+    const input = 'echo oops\u007f\u007f\u007f\u007fyes\rnproc\rexit 3\r';
+    const { status, stdout } = await user.ssh(endpoint, 'ed25519', ['-tt'], { input });
+    expect(status).toBe(3);
+    expect(stdout).toContain('ubuntu@gpu-1:~$ ');
+    expect(stdout).toMatch(/yes\r\n(.|\n)*yes\r\n/);
+    expect(stdout).toMatch(/8\r$/m);
+    expect(stdout).toMatch(/logout\r\n$/);
+  });
+
+  it('ends an interactive shell with Ctrl-D, and a command with Ctrl-C', async () => {
+    const { status, stdout } = await user.ssh(endpoint, 'ed25519', ['-tt'], {
+      input: 'sleep 600\r\u0003\u0004',
+    });
+    expect(status).toBe(130);
+    expect(stdout).toContain('^C\r\n');
+  });
+
+  it('ends an interactive shell at the end of input, after the typed commands have run', async () => {
+    expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: '' })).toMatchObject({ status: 0 });
+    expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: 'false\r' })).toMatchObject({ status: 1 });
+  });
+
   it('runs a script that is piped to a shell without a pty', async () => {
     const outcome = await user.ssh(endpoint, 'ed25519', ['-T'], { input: 'cd /tmp\npwd\nfalse\n' });
     expect(outcome).toEqual({ status: 1, stdout: '/tmp\n', stderr: '' });
   });
 
-  it('is refused a terminal, a subsystem and a forwarding', async () => {
-    expect(await user.ssh(endpoint, 'ed25519', ['-tt'])).toMatchObject({
-      stderr: expect.stringContaining('PTY allocation request failed'),
-    });
+  it('is refused a subsystem and a forwarding', async () => {
     expect(await user.ssh(endpoint, 'ed25519', ['-s', 'sftp'])).toMatchObject({
       status: 255,
       stderr: expect.stringContaining('subsystem request failed'),
