@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
@@ -110,29 +111,6 @@ export interface HandsOn {
   meddle?(machine: Machine, chance: Chance): string | undefined;
 }
 
-/** A compute engine in memory, which real drivers work with. */
-export interface Engine {
-  readonly hosts: readonly EngineHost[];
-  /** The name that the driver's manifest has. */
-  readonly driverName: string;
-  /** Every command of the driver is a point at which the scheduler may do something else. */
-  driver(process: ServerProcess, clock: Clock): PlatformDriver;
-  /** The process has ended: half of what it sent is lost. */
-  died(process: ServerProcess): void;
-  machines(): Machine[];
-  /** Of machines and volumes, also those that belong to none. */
-  disks(): Disk[];
-  /** All that is named or marked after an attempt of the resource, in words. */
-  traces(id: string): string[];
-  /** Who answers at an address; undefined: no machine that runs has it. */
-  guestAt(host: string, port: number): RunningGuest | undefined;
-  /** Writes to a disk what its guest was given to write. */
-  write(disk: Disk, text: string): void;
-  readonly hands: HandsOn;
-  /** No command that is under way arrives any more. */
-  clear(): void;
-}
-
 /**
  * Who did something at the engine: a process of ours, by a command, or a person. `isLate`: the command arrived when its
  * caller had given up.
@@ -157,7 +135,137 @@ export interface EngineParts {
   sharesFileSystem: boolean;
 }
 
+/**
+ * A compute engine in memory, which real drivers work with. It tells of each change, and says when the SSH of its guests answers.
+ */
+export abstract class Engine {
+  /** The name that the driver's manifest has. */
+  abstract readonly driverName: string;
+  abstract readonly hosts: readonly EngineHost[];
+  abstract readonly hands: HandsOn;
+  protected readonly parts: EngineParts;
+  readonly #boots = new Map<string, { guest: Guest; readyAt: number }>();
+  #machines = new Map<string, Machine>();
+  #disks = new Map<Bytes, Disk>();
+
+  constructor(parts: EngineParts) {
+    this.parts = parts;
+  }
+
+  /** Every command of the driver is a point at which the scheduler may do something else. */
+  abstract driver(process: ServerProcess, clock: Clock): PlatformDriver;
+  abstract machines(): Machine[];
+  /** All that is named or marked after an attempt of the resource, in words. */
+  abstract traces(id: string): string[];
+  protected abstract bytes(): Iterable<readonly [Bytes, Disk]>;
+  /** The machines that run, what they boot from, and the cloud-init data that they were given. */
+  protected abstract running(): Iterable<{ id: string; bytes: Bytes | undefined; data(): string }>;
+  /** Whether the guest of a machine runs, and has a network. */
+  protected abstract isUp(machine: Machine): boolean;
+
+  /** What tells a machine from all others. */
+  protected keyOf({ identity }: Machine): string {
+    return identity;
+  }
+
+  /** The machines whose changes are told. */
+  protected observed(): Machine[] {
+    return this.machines();
+  }
+
+  /** Of machines and volumes, also those that belong to none. */
+  disks(): Disk[] {
+    return [...this.bytes()].map(([, disk]) => disk);
+  }
+
+  /** Who answers at an address; undefined: no machine that runs has it. */
+  guestAt(host: string, port: number): RunningGuest | undefined {
+    const isHere = ({ power, address }: Machine): boolean =>
+      power !== 'paused' && address?.host === host && address.port === port;
+    return this.booted(this.machines().find(isHere));
+  }
+
+  /** A machine with the guest that booted last. */
+  protected booted(machine: Machine | undefined): RunningGuest | undefined {
+    const boot = machine && this.#boots.get(this.keyOf(machine));
+    return machine && boot && { machine, ...boot };
+  }
+
+  /** A machine has another key now, and its guest runs on. */
+  protected moved(before: Machine, after: Machine): void {
+    const boot = this.#boots.get(this.keyOf(before));
+    if (boot !== undefined) this.#boots.set(this.keyOf(after), boot);
+  }
+
+  /** Writes to a disk what its guest was given to write. */
+  write({ host, name }: Disk, text: string): void {
+    const found = [...this.bytes()].find(([, disk]) => disk.host === host && disk.name === name);
+    if (found === undefined) return;
+    const [bytes] = found;
+    bytes.content = { ...bytes.content, written: [...bytes.content.written, text] };
+    this.observe('a person');
+  }
+
+  /** No command that is under way arrives any more. */
+  clear(): void {
+    this.parts.commands.clear();
+  }
+
+  /** Compares what it has with what it had before. */
+  protected observe(by: Doer): void {
+    const { observer } = this.parts;
+    this.#bootGuests();
+    const [machinesBefore, disksBefore] = [this.#machines, this.#disks];
+    this.#machines = new Map(this.observed().map((machine) => [this.keyOf(machine), machine]));
+    this.#disks = new Map(this.bytes());
+    for (const [key, machine] of machinesBefore) {
+      if (this.#machines.has(key)) continue;
+      this.#boots.delete(key);
+      observer.changed({ what: 'machine removed', machine }, by);
+    }
+    for (const [bytes, before] of disksBefore) {
+      const disk = this.#disks.get(bytes);
+      if (disk === undefined) observer.changed({ what: 'disk removed', disk: before }, by);
+      else if (before.content.written.some((text) => !disk.content.written.includes(text)))
+        observer.changed({ what: 'disk replaced', before, disk }, by);
+    }
+    for (const [key, machine] of this.#machines) {
+      if (!machinesBefore.has(key)) observer.changed({ what: 'machine made', machine }, by);
+      if (!this.isUp(machine)) this.#boots.delete(key);
+      else if (!this.#boots.has(key) && this.#hasBooted(machine, key))
+        observer.changed({ what: 'machine booted', machine }, by);
+    }
+  }
+
+  /** At its first boot a guest takes its keys from the cloud-init data, and keeps them on its disk. */
+  #bootGuests(): void {
+    for (const { id, bytes, data } of this.running())
+      if (bytes !== undefined && bytes.content.guest === undefined)
+        bytes.content = { ...bytes.content, guest: guestOf(data(), id) };
+  }
+
+  #hasBooted({ disk }: Machine, key: string): boolean {
+    const { scheduler, chance } = this.parts;
+    const guest = disk?.content.guest;
+    if (guest === undefined) return false;
+    this.#boots.set(key, { guest, readyAt: scheduler.now + chance.between(500, 15_000) });
+    return true;
+  }
+}
+
 /** Whether the ref is that of an attempt of the instance or volume. */
 export function isOf(id: string, ref: OwnerRef | undefined): boolean {
   return ref !== undefined && idOf(ref) === id;
+}
+
+/**
+ * What a guest finds at its first boot in the cloud-init data that it was given. Without a host key there it makes one:
+ * `madeOf` is what is its own.
+ */
+function guestOf(text: string, madeOf = ''): Guest {
+  const keys = [...text.matchAll(/"(ssh-ed25519 [A-Za-z0-9+/=]+[^"]*)"/g)].map(([, key = '']) => key);
+  const own = /"ed25519_public": *"(ssh-ed25519 [^"]+)"/.exec(text)?.[1];
+  const blob = Buffer.from(own?.split(' ')[1] ?? madeOf, 'base64');
+  const digest = createHash('sha256').update(blob).digest('base64').replaceAll('=', '');
+  return { hostKey: `SHA256:${digest}`, keys: keys.filter((key) => key !== own) };
 }

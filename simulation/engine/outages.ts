@@ -4,6 +4,7 @@ import type { Journal } from '../kernel/journal.ts';
 import { ServerProcess } from '../kernel/process.ts';
 import type { Database } from '../orchestrator/replicas/database.ts';
 import type { OrchestratorReplica } from '../orchestrator/replicas/replica.ts';
+import type { Commands } from './commands.ts';
 import { type Engine, FULL, type Machine, READ_ONLY, REFUSED } from './engine.ts';
 import type { EngineScenario, Outage } from './scenario.ts';
 
@@ -17,6 +18,7 @@ interface OutagesWorld {
   readonly scheduler: Scheduler;
   readonly journal: Journal;
   readonly engine: Engine;
+  readonly commands: Commands;
   readonly database: Database;
   readonly replicas: readonly OrchestratorReplica[];
   readonly scenario: Pick<EngineScenario, 'outage'>;
@@ -97,9 +99,9 @@ export class Outages {
 
   /** The other server is ended. Those of this database are stopped, and started again after `berth restore --in-place`. */
   async #restore(other: ServerProcess): Promise<void> {
-    const { scheduler, database, replicas, engine } = this.#world;
+    const { scheduler, database, replicas, commands } = this.#world;
     other.kill();
-    engine.died(other);
+    commands.died(other);
     for (const replica of replicas) replica.end();
     await scheduler.settle();
     database.writer = null;

@@ -107,7 +107,7 @@ export class EngineWorld extends OrchestratorWorld {
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
       driver: (process, clock) => observedDriver(engine.driver(process, clock), process, this.inspector),
-      died: (process) => engine.died(process),
+      died: (process) => this.commands.died(process),
     };
     this.platforms = new Map([['default', access]]);
     const settings = settingsOf(this.scenario, join(folder, 'none'));

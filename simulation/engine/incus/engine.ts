@@ -5,10 +5,9 @@ import type { Transport } from '../../../src/drivers/incus/transport.ts';
 import type { OwnerRef, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import { ChangeDetector } from '../change-detector.ts';
 import {
   type Disk,
-  type Engine,
+  Engine,
   type EngineParts,
   type HandsOn,
   isOf,
@@ -38,30 +37,22 @@ const REQUEST_MS = 6_500;
 const MEMBERS = 3;
 
 /** A daemon of Incus, or a cluster of three members, in memory, and the real driver for each server. */
-export class IncusEngine implements Engine {
+export class IncusEngine extends Engine {
   readonly driverName: string = 'incus';
   readonly hands: HandsOn;
   readonly cluster: Cluster;
-  protected readonly parts: EngineParts;
   readonly #api: RestApi;
-  readonly #changes: ChangeDetector;
 
   constructor(parts: EngineParts) {
-    this.parts = parts;
+    super(parts);
     const { scheduler, chance, isCalm } = parts;
     this.cluster = new Cluster({
       ...{ scheduler, chance, isCalm },
       members: parts.hosts === 1 ? 1 : MEMBERS,
       hasForwards: chance.happens(0.7),
-      observe: (by) => this.#changes.observe(by),
+      observe: (by) => this.observe(by),
     });
     if (parts.sharesFileSystem) this.cluster.poolDriver = 'btrfs';
-    this.#changes = new ChangeDetector(parts, {
-      machines: () => this.machines(),
-      disks: () => this.#bytes(),
-      running: () => this.#running(),
-      isUp: ({ name }) => this.cluster.instances.get(name)?.ip !== undefined,
-    });
     this.#api = new RestApi(this.cluster);
     this.hands = handsOn(this.cluster, this.#api.instances);
   }
@@ -106,12 +97,8 @@ export class IncusEngine implements Engine {
     return this.#send(process, member, sent, undefined);
   }
 
-  died(process: ServerProcess): void {
-    this.parts.commands.died(process);
-  }
-
-  clear(): void {
-    this.parts.commands.clear();
+  override clear(): void {
+    super.clear();
     for (const member of this.hosts) member.forget();
     for (const member of this.hosts) member.isSilent = false;
     for (const instance of this.cluster.instances.values()) if (instance.isCopy) letGo(instance);
@@ -119,10 +106,6 @@ export class IncusEngine implements Engine {
 
   machines(): Machine[] {
     return this.#instances().map((one) => this.#machineOf(one));
-  }
-
-  disks(): Disk[] {
-    return this.#bytes().map(([, disk]) => disk);
   }
 
   traces(id: string): string[] {
@@ -142,18 +125,13 @@ export class IncusEngine implements Engine {
     ];
   }
 
-  guestAt(host: string, port: number): RunningGuest | undefined {
+  override guestAt(host: string, port: number): RunningGuest | undefined {
     const { hasForwards, instances, forwards } = this.cluster;
     const running = [...instances.values()].filter(({ ip }) => ip !== undefined);
     const found = hasForwards
       ? atForward(forwards, running, host, port)
       : running.find(({ ip }) => ip === host && port === 22);
-    const boot = found && this.#changes.bootOf(found.uuid);
-    return found && boot && { machine: this.#machineOf(found), ...boot };
-  }
-
-  write(disk: Disk, text: string): void {
-    this.#changes.write(disk, text);
+    return this.booted(found && this.#machineOf(found));
   }
 
   #transport(process: ServerProcess, address: string): Transport {
@@ -229,7 +207,7 @@ export class IncusEngine implements Engine {
     return port && { host: member.publicIp, port: Number(port.listen_port) };
   }
 
-  #bytes(): [Bytes, Disk][] {
+  protected override bytes(): [Bytes, Disk][] {
     const { instances, lost, volumes } = this.cluster;
     return [
       ...[...instances.values(), ...lost].flatMap((one): [Bytes, Disk][] => {
@@ -240,7 +218,11 @@ export class IncusEngine implements Engine {
     ];
   }
 
-  #running() {
+  protected override isUp({ name }: Machine): boolean {
+    return this.cluster.instances.get(name)?.ip !== undefined;
+  }
+
+  protected override running() {
     const running = [...this.cluster.instances.values()].filter(({ isRunning }) => isRunning);
     return running.map(({ uuid: id, disk: bytes, config }) => ({
       id,

@@ -2,7 +2,7 @@ import { type DefinedDomain, readDomainElement, uuidOf } from '../../../src/driv
 import type { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
 import { element, type XmlElement } from '../../../src/drivers/libvirt/xml.ts';
 import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
-import type { Content, Disk, Machine } from '../engine.ts';
+import type { Bytes, Content, Disk, Machine } from '../engine.ts';
 
 export type Domain = MemoryHost['domains'] extends Map<string, infer D> ? D : never;
 
@@ -55,14 +55,28 @@ export function refOfFile(name: string): OwnerRef | undefined {
   return OURS.exec(name)?.[1];
 }
 
-export function contentOf(bytes: Buffer): Content {
+function contentOf(bytes: Buffer): Content {
   if (bytes.length === 0) return EMPTY;
   const known = contents.get(bytes) ?? (JSON.parse(bytes.toString()) as Content);
   contents.set(bytes, known);
   return known;
 }
 
-export const toBytes = (content: Content): Buffer => Buffer.from(JSON.stringify(content));
+type File = MemoryHost['files'] extends Map<string, infer F> ? F : never;
+const allBytes = new WeakMap<File, Bytes>();
+
+export function bytesOf(file: File): Bytes {
+  const bytes = allBytes.get(file) ?? {
+    get content() {
+      return contentOf(file.content);
+    },
+    set content(content) {
+      file.content = Buffer.from(JSON.stringify(content));
+    },
+  };
+  allBytes.set(file, bytes);
+  return bytes;
+}
 
 /** A definition with another name. */
 export function renamed(definition: XmlElement, name: string): XmlElement {
@@ -87,7 +101,10 @@ export function cloned(definition: XmlElement, name: string, uuid: string, from:
   return renamed(text(definition) as XmlElement, name);
 }
 
-export function seedOf(definition: XmlElement): string | undefined {
+function fileOf(definition: XmlElement, suffix: string): string | undefined {
   const { disks } = domainOf(definition);
-  return disks.find(({ path }) => path?.endsWith('.seed'))?.path?.slice(FOLDER.length);
+  return disks.find(({ path }) => path?.endsWith(suffix))?.path?.slice(FOLDER.length);
 }
+
+export const seedOf = (definition: XmlElement): string | undefined => fileOf(definition, '.seed');
+export const diskNameOf = (definition: XmlElement): string | undefined => fileOf(definition, '.qcow2');

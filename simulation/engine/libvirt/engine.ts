@@ -11,31 +11,28 @@ import { silentLog } from '../../../test/support/doubles/log.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Commands } from '../commands.ts';
 import {
+  type Bytes,
   type Disk,
-  type Doer,
-  type Engine,
+  Engine,
   type EngineHost,
   type EngineParts,
   FULL,
-  type Guest,
   type HandsOn,
   isOf,
   type Machine,
   READ_ONLY,
-  type RunningGuest,
 } from '../engine.ts';
-import { guestOf } from '../guest.ts';
 import {
+  bytesOf,
   cloned,
-  contentOf,
   type Domain,
+  diskNameOf,
   diskOf,
   IMAGE,
   machineOf,
   refOfFile,
   renamed,
   seedOf,
-  toBytes,
 } from './domains.ts';
 
 /** As a call of virsh has it without a limit of its own. */
@@ -58,23 +55,14 @@ interface Host extends EngineHost {
   refusal: string | undefined;
 }
 
-interface Boot {
-  guest: Guest;
-  readyAt: number;
-}
-
 /** Hosts of libvirt in memory, and the real driver for each server. */
-export class LibvirtEngine implements Engine {
+export class LibvirtEngine extends Engine {
   readonly driverName = 'libvirt';
   readonly hosts: readonly Host[];
-  readonly #parts: EngineParts;
-  readonly #boots = new Map<string, Boot>();
-  #machines = new Map<string, Machine>();
-  #disks = new Map<string, Disk>();
   #clones = 0;
 
   constructor(parts: EngineParts) {
-    this.#parts = parts;
+    super(parts);
     this.hosts = Array.from({ length: parts.hosts }, (_, index) => {
       const name = `kvm-${index + 1}`;
       const memory = new MemoryHost({
@@ -87,7 +75,7 @@ export class LibvirtEngine implements Engine {
   }
 
   driver(process: ServerProcess, clock: Clock): PlatformDriver {
-    const { catalog } = this.#parts;
+    const { catalog } = this.parts;
     const config = libvirtConfigSchema.parse({
       driver: 'libvirt',
       hosts: this.hosts.map(({ name, memory: { options } }) => ({
@@ -107,12 +95,8 @@ export class LibvirtEngine implements Engine {
     return this.#memberOf(this.#host(host), process).virsh(args, { input });
   }
 
-  died(process: ServerProcess): void {
-    this.#parts.commands.died(process);
-  }
-
-  clear(): void {
-    this.#parts.commands.clear();
+  override clear(): void {
+    super.clear();
     for (const host of this.hosts) host.isSilent = false;
   }
 
@@ -122,10 +106,32 @@ export class LibvirtEngine implements Engine {
     );
   }
 
-  disks(): Disk[] {
+  protected override bytes(): [Bytes, Disk][] {
     return this.hosts.flatMap(({ memory }) =>
-      [...memory.files.keys()].flatMap((name) => diskOf(memory, name) ?? []),
+      [...memory.files].flatMap(([name, file]): [Bytes, Disk][] => {
+        const disk = diskOf(memory, name);
+        return disk === undefined ? [] : [[bytesOf(file), disk]];
+      }),
     );
+  }
+
+  protected override running() {
+    return this.hosts.flatMap(({ memory: { domains, files } }) =>
+      [...domains.values()].flatMap(({ uuid, definition, live }) => {
+        const seed = files.get(seedOf(definition) ?? '');
+        if (live === undefined || seed === undefined) return [];
+        const disk = files.get(diskNameOf(live) ?? '');
+        return { id: uuid, bytes: disk && bytesOf(disk), data: () => seed.content.toString('latin1') };
+      }),
+    );
+  }
+
+  protected override keyOf({ host, identity }: Machine): string {
+    return `${host} ${identity}`;
+  }
+
+  protected override isUp({ power }: Machine): boolean {
+    return power !== 'stopped';
   }
 
   traces(id: string): string[] {
@@ -136,22 +142,6 @@ export class LibvirtEngine implements Engine {
       const files = [...memory.files.keys()].filter((name) => isOf(id, refOfFile(name)));
       return [...domains.map(({ name }) => `domain ${name}`), ...files].map((what) => `${what} on ${host}`);
     });
-  }
-
-  guestAt(host: string, port: number): RunningGuest | undefined {
-    const machine = this.machines().find(
-      ({ power, address }) => power === 'running' && address?.host === host && address.port === port,
-    );
-    const boot = machine && this.#boots.get(keyOf(machine));
-    return machine && boot && { machine, ...boot };
-  }
-
-  write({ host, name }: Disk, text: string): void {
-    const file = this.#host(host).memory.files.get(name);
-    if (file === undefined) return;
-    const content = contentOf(file.content);
-    file.content = toBytes({ ...content, written: [...content.written, text] });
-    this.#observe('a person');
   }
 
   readonly hands: HandsOn = {
@@ -169,8 +159,7 @@ export class LibvirtEngine implements Engine {
           memory.files.delete(file);
           goal.files.set(file, found);
         }
-        const boot = this.#boots.get(keyOf(machine));
-        if (boot !== undefined) this.#boots.set(keyOf({ ...machine, host: name }), boot);
+        this.moved(machine, { ...machine, host: name });
         return true;
       }),
     rename: (machine, name) =>
@@ -192,7 +181,7 @@ export class LibvirtEngine implements Engine {
       return () => {
         const { domains } = this.#host(machine.host).memory;
         if (!domains.has(machine.name)) domains.set(machine.name, domain);
-        this.#observe('a person');
+        this.observe('a person');
       };
     },
     clone: (machine, name) =>
@@ -233,7 +222,7 @@ export class LibvirtEngine implements Engine {
       return () => {
         memory.silent.delete(name);
         if (chance.happens(0.5)) delete memory.domains.get(name)?.live;
-        this.#observe('a person');
+        this.observe('a person');
       };
     },
     powerOff: (machine) =>
@@ -248,7 +237,7 @@ export class LibvirtEngine implements Engine {
     const host = this.#host(name);
     const domain = host.memory.domains.get(of);
     const isDone = domain !== undefined && !host.memory.silent.has(of) && act(host, domain);
-    this.#observe('a person');
+    this.observe('a person');
     return isDone;
   }
 
@@ -281,7 +270,7 @@ export class LibvirtEngine implements Engine {
         try {
           return await run(sent);
         } catch (error) {
-          if (hasProblem(error, 'late')) await this.#parts.scheduler.sleep(call.withinMs ?? timeoutMs);
+          if (hasProblem(error, 'late')) await this.parts.scheduler.sleep(call.withinMs ?? timeoutMs);
           throw error;
         }
       });
@@ -319,60 +308,16 @@ export class LibvirtEngine implements Engine {
     run: () => Promise<T>,
   ): Promise<T> {
     const line = `${command.line} on ${command.host.name}`;
-    return this.#parts.commands.send(process, command, (isLate) => {
+    return this.parts.commands.send(process, command, (isLate) => {
       const by = { process, line, isLate };
       const running = run();
-      this.#observe(by);
+      this.observe(by);
       // A command of several parts may go on after this.
-      const settled = running.finally(() => this.#observe(by));
+      const settled = running.finally(() => this.observe(by));
       return settled;
     });
   }
-
-  /** Tells of what has changed since it was looked at last. */
-  #observe(by: Doer): void {
-    const { observer } = this.#parts;
-    const [machinesBefore, disksBefore] = [this.#machines, this.#disks];
-    this.#machines = new Map(this.machines().map((machine) => [keyOf(machine), machine]));
-    this.#disks = new Map(this.disks().map((disk) => [`${disk.host} ${disk.name}`, disk]));
-    for (const [key, machine] of machinesBefore)
-      if (!this.#machines.has(key)) {
-        this.#boots.delete(key);
-        observer.changed({ what: 'machine removed', machine }, by);
-      }
-    for (const [key, before] of disksBefore) {
-      const disk = this.#disks.get(key);
-      if (disk === undefined) observer.changed({ what: 'disk removed', disk: before }, by);
-      else if (before.content.written.some((text) => !disk.content.written.includes(text)))
-        observer.changed({ what: 'disk replaced', before, disk }, by);
-    }
-    for (const [key, machine] of this.#machines) {
-      if (!machinesBefore.has(key)) observer.changed({ what: 'machine made', machine }, by);
-      const wasOff = (machinesBefore.get(key)?.power ?? 'stopped') === 'stopped';
-      if (machine.power === 'stopped') this.#boots.delete(key);
-      else if (wasOff && !this.#boots.has(key)) {
-        this.#boot(machine);
-        observer.changed({ what: 'machine booted', machine }, by);
-      }
-    }
-  }
-
-  /** At its first boot a guest takes its keys from its seed, and keeps them on its disk. */
-  #boot(machine: Machine): void {
-    const { scheduler, chance } = this.#parts;
-    const { files, domains } = this.#host(machine.host).memory;
-    const definition = domains.get(machine.name)?.definition;
-    const seed = definition && seedOf(definition);
-    const content = files.get(seed ?? '')?.content;
-    const guest = machine.disk?.content.guest ?? (content && guestOf(content.toString('latin1')));
-    if (guest === undefined) return;
-    const file = machine.disk && files.get(machine.disk.name);
-    if (file !== undefined) file.content = toBytes({ ...contentOf(file.content), guest });
-    this.#boots.set(keyOf(machine), { guest, readyAt: scheduler.now + chance.between(500, 15_000) });
-  }
 }
-
-const keyOf = ({ host, identity }: Pick<Machine, 'host' | 'identity'>): string => `${host} ${identity}`;
 
 /** What virsh says where a host does not answer. */
 export const unreachable = (why: string): Error => new VirshError('unreachable', why);

@@ -5,16 +5,7 @@ import { mark, readDescription } from '../../../src/drivers/openstack/translate.
 import type { OwnerRef, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import { ChangeDetector } from '../change-detector.ts';
-import {
-  type Bytes,
-  type Disk,
-  type Engine,
-  type EngineParts,
-  isOf,
-  type Machine,
-  type RunningGuest,
-} from '../engine.ts';
+import { type Bytes, type Disk, Engine, type EngineParts, isOf, type Machine } from '../engine.ts';
 import { Cloud } from './cloud.ts';
 import type { Compute } from './compute.ts';
 import { handsOn } from './hands.ts';
@@ -28,19 +19,17 @@ const REQUEST_MS = 14_000;
 const CREDENTIAL: Credential = { id: 'berth', secret: 'a secret', who: { project: 'berth', isAdmin: true } };
 
 /** A region of an OpenStack cloud in memory, and the real driver for each server. */
-export class OpenStackEngine implements Engine {
+export class OpenStackEngine extends Engine {
   readonly driverName = 'openstack';
   readonly hands: ReturnType<typeof handsOn>;
   readonly cloud: Cloud;
-  readonly #parts: EngineParts;
   readonly #api: RestApi;
   readonly #identity: Identity;
   readonly #hasFloating: boolean;
   readonly #bootsFromVolumes: boolean;
-  readonly #changes: ChangeDetector;
 
   constructor(parts: EngineParts) {
-    this.#parts = parts;
+    super(parts);
     const { scheduler, chance, isCalm, hosts, catalog } = parts;
     this.#hasFloating = chance.happens(0.7);
     this.#bootsFromVolumes = chance.happens(0.3);
@@ -48,22 +37,13 @@ export class OpenStackEngine implements Engine {
       scheduler,
       chance,
       isCalm,
-      observe: (by) => this.#changes.observe(by),
+      observe: (by) => this.observe(by),
       // Two hosts in each zone, so that servers can move.
       zones: Array.from({ length: hosts === 1 ? 2 : 2 * hosts }, (_, index) =>
         hosts === 1 ? 'nova' : `az${1 + (index % hosts)}`,
       ),
       ...(chance.happens(0.3) && { reclaimMs: 1_800_000 }),
       keepsShelved: chance.happens(0.1),
-    });
-    this.#changes = new ChangeDetector(parts, {
-      machines: () => [...this.cloud.servers.values()].map((one) => this.#machineOf(one)),
-      disks: () => this.#bytes(),
-      running: () => this.#running(),
-      isUp: ({ identity }) => {
-        const server = this.cloud.servers.get(identity);
-        return server?.isRunning === true && server.vmState !== 'rescued';
-      },
     });
     for (const offer of catalog.offers.values())
       this.cloud.flavor(offer.id, offer.vcpus, offer.memoryGb * 1_024, offer.storageGb);
@@ -78,7 +58,7 @@ export class OpenStackEngine implements Engine {
   }
 
   driver(process: ServerProcess, clock: Clock): PlatformDriver {
-    const { catalog, datacenter } = this.#parts;
+    const { catalog, datacenter } = this.parts;
     const zones = [...new Set(this.hosts.map(({ zone }) => zone))];
     const config = openstackConfigSchema.parse({
       driver: 'openstack',
@@ -104,12 +84,8 @@ export class OpenStackEngine implements Engine {
     return this.#send(process, { method, url, headers, body: body && JSON.stringify(body), signal });
   }
 
-  died(process: ServerProcess): void {
-    this.#parts.commands.died(process);
-  }
-
-  clear(): void {
-    this.#parts.commands.clear();
+  override clear(): void {
+    super.clear();
     for (const compute of this.hosts) compute.isSilent = false;
     this.hands.rest();
   }
@@ -121,8 +97,13 @@ export class OpenStackEngine implements Engine {
     return [...this.cloud.servers.values()].filter(wasBuilt).map((one) => this.#machineOf(one));
   }
 
-  disks(): Disk[] {
-    return [...this.#bytes().values()];
+  protected override observed(): Machine[] {
+    return [...this.cloud.servers.values()].map((one) => this.#machineOf(one));
+  }
+
+  protected override isUp({ identity }: Machine): boolean {
+    const server = this.cloud.servers.get(identity);
+    return server?.isRunning === true && server.vmState !== 'rescued';
   }
 
   traces(id: string): string[] {
@@ -140,18 +121,6 @@ export class OpenStackEngine implements Engine {
     ];
   }
 
-  guestAt(host: string, port: number): RunningGuest | undefined {
-    if (port !== 22) return undefined;
-    const isHere = (one: Server): boolean => one.isRunning && this.#addressOf(one)?.host === host;
-    const server = [...this.cloud.servers.values()].find(isHere);
-    const boot = server && this.#changes.bootOf(server.id);
-    return server && boot && { machine: this.#machineOf(server), ...boot };
-  }
-
-  write(disk: Disk, text: string): void {
-    this.#changes.write(disk, text);
-  }
-
   #send(process: ServerProcess, sent: Sent): Promise<Answer> {
     const { hostname, pathname, search } = new URL(sent.url);
     const service = hostname.split('.')[0] ?? '';
@@ -160,9 +129,7 @@ export class OpenStackEngine implements Engine {
     const isRead = sent.method === 'GET' || service === 'keystone';
     const host = { name: service, isSilent: false };
     const command = { host, line, isRead, timeoutMs: REQUEST_MS, signal: sent.signal };
-    return this.#parts.commands.send(process, command, (isLate) =>
-      this.#api(sent, { process, line, isLate }),
-    );
+    return this.parts.commands.send(process, command, (isLate) => this.#api(sent, { process, line, isLate }));
   }
 
   #machineOf(server: Server): Machine {
@@ -202,7 +169,7 @@ export class OpenStackEngine implements Engine {
   }
 
   /** A volume that a server boots from is that server's disk. */
-  #bytes(): Map<Bytes, Disk> {
+  protected override bytes(): Map<Bytes, Disk> {
     const { servers, volumes } = this.cloud;
     const all = new Map([...volumes.values()].map((one): [Bytes, Disk] => [one.bytes, volumeDisk(one)]));
     for (const server of servers.values()) {
@@ -212,7 +179,7 @@ export class OpenStackEngine implements Engine {
     return all;
   }
 
-  #running() {
+  protected override running() {
     const running = [...this.cloud.servers.values()].filter(({ isRunning }) => isRunning);
     return running.map((server) => ({
       id: server.id,
