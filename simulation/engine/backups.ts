@@ -1,20 +1,13 @@
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
-import type { Database } from '../orchestrator/replicas/database.ts';
-import type { OrchestratorReplica } from '../orchestrator/replicas/replica.ts';
+import type { OrchestratorWorld } from '../orchestrator/replicas/replica.ts';
 import type { Clients } from '../orchestrator/workload/clients.ts';
 import type { EngineInspector } from './invariants/inspector.ts';
 
-interface BackupsWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly database: Database;
-  readonly replicas: readonly OrchestratorReplica[];
+type BackupsWorld = OrchestratorWorld & {
   readonly inspector: Pick<EngineInspector, 'wentBack'>;
   readonly clients: Clients;
   readonly scenario: { readonly failOver: number; readonly restore: number };
-}
+};
 
 const KEPT = 6;
 const COPIES = 0.2;

@@ -1,9 +1,6 @@
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
 import { ServerProcess } from '../kernel/process.ts';
-import type { Database } from '../orchestrator/replicas/database.ts';
-import type { OrchestratorReplica } from '../orchestrator/replicas/replica.ts';
+import type { OrchestratorWorld } from '../orchestrator/replicas/replica.ts';
 import type { Commands } from './commands.ts';
 import { type Engine, FULL, type Machine, READ_ONLY, REFUSED } from './engine.ts';
 import type { EngineScenario, Outage } from './scenario.ts';
@@ -14,15 +11,11 @@ const REASONS = { refuse: REFUSED, full: FULL, readOnly: READ_ONLY };
 /** By what name the other server writes to the platform. */
 export const OTHER_SERVER = 'the other server';
 
-interface OutagesWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
+type OutagesWorld = OrchestratorWorld & {
   readonly engine: Engine;
   readonly commands: Commands;
-  readonly database: Database;
-  readonly replicas: readonly OrchestratorReplica[];
   readonly scenario: Pick<EngineScenario, 'outage'>;
-}
+};
 
 /** What goes on until a person mends it, one at a time. */
 export class Outages {

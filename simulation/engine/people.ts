@@ -1,18 +1,12 @@
 import type { OwnerRef } from '../../src/orchestrator/model/platform-driver.ts';
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
+import type { BaseWorld } from '../kernel/world.ts';
 import type { Engine, EngineHost, Machine } from './engine.ts';
 import type { PeopleRates } from './scenario.ts';
 
 type Deed = keyof PeopleRates;
 
-interface PeopleWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly engine: Engine;
-  readonly isCalm: boolean;
-}
+type PeopleWorld = BaseWorld & { readonly engine: Engine };
 
 /** Who is told of what people do, before they do it. */
 export interface PeopleObserver {

@@ -1,18 +1,11 @@
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
-import type { Database } from '../orchestrator/replicas/database.ts';
-import type { OrchestratorReplica } from '../orchestrator/replicas/replica.ts';
+import type { OrchestratorReplica, OrchestratorWorld } from '../orchestrator/replicas/replica.ts';
 import { catalog, otherCatalog } from './catalog.ts';
 
-interface RolloutsWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly database: Database;
-  readonly replicas: readonly OrchestratorReplica[];
+type RolloutsWorld = OrchestratorWorld & {
   readonly scenario: { readonly newCatalog: number; readonly upgrade: number };
-}
+};
 
 /** For how long a server of the older version may be forgotten. */
 const FORGOTTEN_MS = 600_000;

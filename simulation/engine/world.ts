@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrator.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { orderDestroy } from '../../src/orchestrator/instances/destroy.ts';
@@ -7,10 +6,12 @@ import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
 import type { Taken } from '../orchestrator/accounts.ts';
-import { OrchestratorWorld } from '../orchestrator/base-world.ts';
-import { Database } from '../orchestrator/replicas/database.ts';
-import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replicas/replica.ts';
-import { settingsOf } from '../orchestrator/scenario.ts';
+import type { Database } from '../orchestrator/replicas/database.ts';
+import {
+  type OrchestratorReplica,
+  OrchestratorWorld,
+  type PlatformAccess,
+} from '../orchestrator/replicas/replica.ts';
 import { Clients } from '../orchestrator/workload/clients.ts';
 import type { EngineName } from '../runner/subject.ts';
 import { Backups } from './backups.ts';
@@ -58,7 +59,7 @@ export class EngineWorld extends OrchestratorWorld {
 
   readonly #plant: EnginePlant | undefined;
 
-  constructor(seed: string, { folder, database, accounts }: Taken, name: EngineName, plant?: EnginePlant) {
+  constructor(seed: string, { database, accounts }: Taken, name: EngineName, plant?: EnginePlant) {
     super();
     this.#plant = plant;
     const { scheduler, journal } = this;
@@ -91,14 +92,7 @@ export class EngineWorld extends OrchestratorWorld {
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
     this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
-    this.database = new Database(
-      database,
-      {
-        instancesChanged: (records) => this.committed({ instances: records }),
-        workChanged: () => this.committed({ work: true }),
-      },
-      { scheduler, isShared: this.scenario.replicas > 1 },
-    );
+    this.database = this.begin(database);
     this.clients = new Clients(this, accounts);
     this.outages = new Outages(this, chance.fork('outages'));
     this.writers = new Writers(this, chance.fork('writers'));
@@ -110,18 +104,14 @@ export class EngineWorld extends OrchestratorWorld {
       died: (process) => this.commands.died(process),
     };
     this.platforms = new Map([['default', access]]);
-    const settings = settingsOf(this.scenario, join(folder, 'none'));
-    this.replicas = Array.from(
-      { length: this.scenario.replicas },
-      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, settings),
-    );
+    this.replicas = this.makeReplicas();
   }
 
   get driverName(): string {
     return this.engine.driverName;
   }
 
-  catalogOf(replica: string): Catalog {
+  override catalogOf(replica: string): Catalog {
     return this.rollouts.catalogOf(replica);
   }
 

@@ -1,17 +1,14 @@
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Database } from '../orchestrator/replicas/database.ts';
+import type { OrchestratorWorld } from '../orchestrator/replicas/replica.ts';
 import { type Disk, type Engine, isOf } from './engine.ts';
 import type { EngineInspector } from './invariants/inspector.ts';
 
-interface WritersWorld {
-  readonly scheduler: Scheduler;
+type WritersWorld = OrchestratorWorld & {
   readonly engine: Engine;
   readonly inspector: Pick<EngineInspector, 'history' | 'wrote'>;
-  readonly database: Database;
   readonly scenario: { readonly writes: number };
-}
+};
 
 /** The tenants, as users of their machines: each logs in where its instance says, and writes to its disk and volumes. */
 export class Writers {

@@ -1,30 +1,17 @@
 import type { Log } from '../../src/ports/log.ts';
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from './chance.ts';
-import { describeFields, type Journal } from './journal.ts';
+import { describeFields } from './journal.ts';
 import { ServerProcess } from './process.ts';
-import type { Tally } from './tally.ts';
+import type { BaseWorld } from './world.ts';
 
 /** A planted fault: changes the ports that a process starts with. */
 export type Plant<Ports, World> = (ports: Ports, world: World, process: ServerProcess) => Ports;
-
-/** What a replica of either product uses of the world. */
-export interface ReplicaWorld {
-  readonly chance: Chance;
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly tally: Tally;
-  readonly isCalm: boolean;
-  readonly isOver: boolean;
-  /** Ends the run with an error that no caller waits for. */
-  fail(error: unknown): void;
-}
 
 /** Names of the errors by which a database refuses a value or a statement of Berth. */
 const BUGS = new Set(['NotBindable', 'PostgresFailure', 'SqliteError']);
 
 /** One of the servers: at most one process at a time, which serves `Served`. */
-export abstract class Replica<Served extends object, World extends ReplicaWorld> {
+export abstract class Replica<Served extends object, World extends BaseWorld> {
   readonly name: string;
   /** How far its wall clock is off, in milliseconds. */
   clockOffsetMs = 0;

@@ -33,3 +33,9 @@ export async function findViolation(check: () => Promise<void>): Promise<Violati
     throw error;
   }
 }
+
+/** I28: a server that was closed has left nothing behind. */
+export function nothingIsLeft(left: { timers: number; subscriptions: number }): void {
+  hold('I28', left.timers === 0, () => `${left.timers} timers are left`);
+  hold('I28', left.subscriptions === 0, () => `${left.subscriptions} subscriptions are left`);
+}

@@ -1,33 +1,16 @@
 import { assignDiscount, endDiscount } from '../../src/marketplace/discounts/discounts.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
 import { isActive } from '../../src/marketplace/model/deployment-record.ts';
-import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
+import type { Store } from '../../src/marketplace/model/store.ts';
 import { cleanUpLost } from '../../src/marketplace/operate/actions.ts';
 import { acceptLosses } from '../../src/marketplace/providers/loss-cap.ts';
 import type { Actor } from '../../src/operator-kit/model.ts';
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
-import type { SharedDatabase } from '../kernel/shared-database.ts';
-import type { Tally } from '../kernel/tally.ts';
 import type { MarketUser } from './accounts.ts';
-import type { SimulatedProvider } from './providers/simulated-provider.ts';
+import type { CheckedWorld } from './invariants/inspector.ts';
 
 /** What the operator uses of the world. */
-export interface OperatorWorld {
-  readonly chance: Chance;
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly database: SharedDatabase<Store>;
-  readonly providers: readonly SimulatedProvider[];
-  readonly users: { readonly chance: Chance };
-  readonly inspector: {
-    readonly cleanUps: Set<string>;
-    credited(teamId: string, amountMicroUsd: number): void;
-    discountsChange(tx: Transaction, teamId: string): Promise<void>;
-  };
-  readonly tally: Tally;
-}
+export type OperatorWorld = CheckedWorld & { readonly users: { readonly chance: Chance } };
 
 const ACCEPTED_FOR_MS = 3_600_000;
 const OPERATOR: Actor = { name: 'operator', source: 'cli', address: null };

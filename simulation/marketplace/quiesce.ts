@@ -1,4 +1,4 @@
-import { findViolation, hold, Violation } from '../kernel/violation.ts';
+import { findViolation, hold, nothingIsLeft } from '../kernel/violation.ts';
 import { booksAreExact, ledgerVerifies } from './invariants/books.ts';
 import {
   billsAgree,
@@ -51,9 +51,7 @@ export async function shutDownMarket(world: MarketWorld): Promise<void> {
   const closing = replicas.map(({ serving }) => serving?.marketplace.close());
   await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
   await Promise.all(closing);
-  for (const { name, process } of replicas)
-    if (process !== undefined && process.openTimers > 0)
-      throw new Violation('I28', `${name} has ended, and has ${process.openTimers} timers left`);
+  for (const { process } of replicas) nothingIsLeft({ timers: process?.openTimers ?? 0, subscriptions: 0 });
 }
 
 function endFaults(world: MarketWorld): void {

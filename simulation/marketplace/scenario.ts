@@ -1,6 +1,29 @@
 import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { MarketTrouble } from './replicas/store.ts';
+
+/** How often each fault happens between a replica and its database, for each call. */
+export interface MarketTrouble {
+  unavailable: number;
+  /** The transaction is committed, and the answer lost. */
+  unknownOutcome: number;
+  /** The call takes a while, and other calls come first. */
+  stall: number;
+  /** The process dies in the middle of a transaction. */
+  death: number;
+  /** The notification of a commit is lost. */
+  lostSignal: number;
+  /** The process stands still before it asks the database or a provider, and goes on where it was. */
+  pause: number;
+}
+
+export const noTrouble: MarketTrouble = {
+  unavailable: 0,
+  unknownOutcome: 0,
+  stall: 0,
+  death: 0,
+  lostSignal: 0,
+  pause: 0,
+};
 
 /** How often each fault is injected, for each command. */
 export interface MarketFaultRates {

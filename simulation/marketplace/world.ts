@@ -4,9 +4,9 @@ import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
 import type { SharedDatabase } from '../kernel/shared-database.ts';
-import { BaseWorld } from '../runner/world.ts';
 import type { MarketUser } from './accounts.ts';
 import { MarketInspector } from './invariants/inspector.ts';
+import { MarketBase } from './providers/market-base.ts';
 import { profiles } from './providers/profiles.ts';
 import { SimulatedProvider } from './providers/simulated-provider.ts';
 import { MarketReplica } from './replicas/replica.ts';
@@ -16,7 +16,7 @@ import { Users } from './workload/users.ts';
 export type MarketPlant = Plant<MarketplaceDeps, MarketWorld>;
 
 /** One run: marketplaces, their database, their providers and their users, in virtual time, made from one seed. */
-export class MarketWorld extends BaseWorld {
+export class MarketWorld extends MarketBase {
   readonly chance: Chance;
   readonly scenario: MarketScenario;
   readonly providers: readonly SimulatedProvider[];
@@ -24,13 +24,6 @@ export class MarketWorld extends BaseWorld {
   readonly inspector: MarketInspector;
   readonly replicas: readonly MarketReplica[];
   readonly users: Users;
-  /** Calls of the servers to the providers. */
-  calls = 0;
-  /** How many of these calls met each fault. */
-  readonly faultCounts = new Map<string, number>();
-  /** How far the time that a server read was off at most. */
-  clockErrorMs = 0;
-
   readonly #plant: MarketPlant | undefined;
 
   constructor(
@@ -54,12 +47,6 @@ export class MarketWorld extends BaseWorld {
       { length: scenario.replicas },
       (_, index) => new MarketReplica(`m${index + 1}`, this),
     );
-  }
-
-  provider(id: string): SimulatedProvider {
-    const provider = this.providers.find((candidate) => candidate.id === id);
-    if (provider === undefined) throw new Error(`there is no provider ${id}`);
-    return provider;
   }
 
   plant(ports: MarketplaceDeps, process: ServerProcess): MarketplaceDeps {

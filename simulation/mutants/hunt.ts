@@ -1,6 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { Failure } from '../runner/run-world.ts';
 import type { Subject } from '../runner/subject.ts';
 import { isPatch, type Mutant } from './mutant.ts';
+import type { Run } from './worker.ts';
+import { Worker } from './workers.ts';
 
 /** What a hunt came to. */
 export interface Hunted {
@@ -22,92 +24,50 @@ const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
 };
 export const MOST_SEEDS = 500;
 
-/** The seeds that a process of the hunt runs until one breaks an invariant. */
-export interface Chase {
-  simulation: Subject;
-  /** The id of the mutant; absent: the program as it is, or as its process has patched it. */
-  mutant?: string;
-  commands: number;
-  first: number;
-  last: number;
-}
-
-/** A process that runs seeds. Loading the program takes longer than a seed. */
-class Hunter {
-  readonly #child: ChildProcess;
-
-  /** `patched`: the id of a mutant whose patch the process loads. */
-  constructor(patched?: string) {
-    this.#child = fork(new URL('hunter.ts', import.meta.url), {
-      ...(patched !== undefined && {
-        execArgv: ['--import', new URL('hook.ts', import.meta.url).href],
-        env: { ...process.env, BERTH_SIM_MUTANT: patched },
-      }),
-    });
-  }
-
-  async run(chase: Chase): Promise<Hunted | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<Hunted | null>();
-    const fail = (cause: unknown): void => reject(new Error(`a process of the hunt ended: ${cause}`));
-    this.#child.once('message', resolve).once('error', fail).once('exit', fail);
-    this.#child.send(chase);
-    return promise.finally(() => this.#child.off('error', fail).off('exit', fail));
-  }
-
-  end(): void {
-    if (this.#child.connected) this.#child.disconnect();
-  }
-}
-
 /** Looks for mutants, and holds each find against the same seed without the mutant. */
 export class Hunt {
-  readonly #own = new Map<string, Promise<Hunted | null>>();
+  readonly #own = new Map<string, Promise<Failure | undefined>>();
   /** Without a patch, and free. */
-  readonly #free: Hunter[] = [];
+  readonly #free: Worker[] = [];
   /** Seeds that the program itself fails, and how: faults of it, or of the simulation. */
   readonly ownFailures = new Map<string, string>();
 
   /** The first of these seeds that fails with the mutant and holds without it; null: there is none. */
   async find(mutant: Mutant, seeds: { first: number; last: number }): Promise<Hunted | null> {
-    const { simulation, commands = HUNT_COMMANDS[simulation] } = mutant;
-    for (let { first } = seeds; first <= seeds.last; ) {
-      const hunted = await this.#withMutant(mutant, { simulation, commands, first, last: seeds.last });
-      if (hunted === null) return null;
-      const { seed } = hunted;
-      const own = await this.#withoutMutant({ simulation, commands, first: seed, last: seed });
-      if (own === null) return hunted;
-      this.ownFailures.set(`${simulation} ${seed}`, own.message);
-      first = seed + 1;
-    }
-    return null;
-  }
-
-  async #withMutant({ id, plant }: Mutant, chase: Chase): Promise<Hunted | null> {
-    if (!isPatch(plant)) return this.#run({ ...chase, mutant: id });
-    const hunter = new Hunter(id);
+    const { id, simulation: subject, commands = HUNT_COMMANDS[subject] } = mutant;
+    const patched = isPatch(mutant.plant) ? new Worker(id) : undefined;
     try {
-      return await hunter.run(chase);
+      for (let seed = seeds.first; seed <= seeds.last; seed++) {
+        const run: Run = { subject, on: 'sqlite', seed, commands };
+        const failure = await this.#run({ ...run, mutant: id }, patched);
+        if (failure === undefined) continue;
+        const { invariant, message } = failure;
+        const own = await this.#withoutMutant(run);
+        if (own === undefined) return { invariant, message, seed };
+        this.ownFailures.set(`${subject} ${seed}`, own.message);
+      }
+      return null;
     } finally {
-      hunter.end();
+      patched?.end();
     }
   }
 
-  #withoutMutant(chase: Chase): Promise<Hunted | null> {
-    const name = `${chase.simulation} ${chase.first} ${chase.commands}`;
-    const known = this.#own.get(name) ?? this.#run(chase);
+  #withoutMutant(run: Run): Promise<Failure | undefined> {
+    const name = `${run.subject} ${run.seed} ${run.commands}`;
+    const known = this.#own.get(name) ?? this.#run(run);
     this.#own.set(name, known);
     return known;
   }
 
-  async #run(chase: Chase): Promise<Hunted | null> {
-    const hunter = this.#free.pop() ?? new Hunter();
-    const hunted = await hunter.run(chase);
-    this.#free.push(hunter);
-    return hunted;
+  async #run(run: Run, patched?: Worker): Promise<Failure | undefined> {
+    const worker = patched ?? this.#free.pop() ?? new Worker();
+    const { failure } = await worker.run(run);
+    if (worker !== patched) this.#free.push(worker);
+    return failure;
   }
 
   /** Ends its processes. */
   end(): void {
-    for (const hunter of this.#free) hunter.end();
+    for (const worker of this.#free) worker.end();
   }
 }

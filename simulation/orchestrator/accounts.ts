@@ -26,7 +26,6 @@ export interface Prepared {
 
 /** What one run starts from. */
 export interface Taken {
-  folder: string;
   database: SharedDatabase<Store>;
   accounts: Accounts;
 }
@@ -50,5 +49,5 @@ export async function prepareOrchestrator(on: DatabaseKind = 'sqlite'): Promise<
 
 /** The database of one more run. */
 export async function take({ template, accounts }: Prepared): Promise<Taken> {
-  return { folder: template.folder, database: await template.take(), accounts };
+  return { database: await template.take(), accounts };
 }

@@ -1,5 +1,4 @@
 import type { Actor } from '../../src/operator-kit/model.ts';
-import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import {
   type CordonRecord,
   type CordonSubject,
@@ -17,26 +16,17 @@ import {
   uncordon,
 } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { ActionRefused } from '../../src/orchestrator/operate/actions/refused.ts';
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
-import type { Tally } from '../kernel/tally.ts';
-import type { Database } from './replicas/database.ts';
+import type { OrchestratorWorld } from './replicas/replica.ts';
 
 const OPERATOR: Actor = { name: 'operator', source: 'cli', address: null };
 /** A server that read its clock before it waited for the database learns so much later that a window has begun, or is over. */
 const CLOCKS_AGREE_WITHIN_MS = 15_000;
 
-/** What the operator acts on, and knows of. */
-interface CordonWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly database: Database;
-  readonly catalog: Catalog;
+type CordonWorld = OrchestratorWorld & {
   readonly sites: ReadonlyMap<string, unknown>;
-  readonly tally: Tally;
   readonly scenario: { readonly cordonRate: number };
-}
+};
 
 /** The operator who cordons regions, offers and platforms, announces maintenance, and takes either back. */
 export class OperatorCordons {

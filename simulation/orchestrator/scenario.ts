@@ -1,8 +1,16 @@
-import { loadConfig } from '../../src/config/load.ts';
 import type { Chance } from '../kernel/chance.ts';
 import { drawHostTraits, drawTraits, type Traits } from './platform/traits.ts';
-import type { Settings } from './replicas/replica.ts';
-import { noTrouble, type StoreTrouble } from './replicas/store.ts';
+
+/** How often each fault happens between a replica and its database, for each call. */
+export interface StoreTrouble {
+  unavailable: number;
+  /** The transaction is committed, and the answer lost. */
+  unknownOutcome: number;
+  /** The process dies in the middle of a transaction. */
+  death: number;
+}
+
+export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
 
 /** How often each fault is injected, for each command. */
 export interface FaultRates {
@@ -62,9 +70,6 @@ export interface Scenario extends ServerScenario {
   /** Whether no server and no store ever fails. */
   hasSoundServers: boolean;
 }
-
-const LEAST_GRACE_S = 60;
-const DAY_S = 24 * 3_600;
 
 /** The scenario of a run on a platform of several hosts. What lies about all of it says nothing of its hosts. */
 export function withHosts(drawn: Scenario, chance: Chance): Scenario {
@@ -142,29 +147,5 @@ export function drawScenario(chance: Chance): Scenario {
     disksKeptS: chance.fork('kept disks').pick([0, 60, 1_800]),
     cordonRate: chance.fork('cordons').pick([0, 0, 0.01, 0.03]),
     hasSoundServers: false,
-  };
-}
-
-/** The settings of the servers. Their catalog comes by another way than a file. */
-export function settingsOf(scenario: ServerScenario, catalogPath: string): Settings {
-  const { config } = loadConfig({ flags: {}, env: {} });
-  const { tombstonesKeptS, heldFailuresS, disksKeptS } = scenario;
-  return {
-    config: {
-      ...config,
-      catalog: catalogPath,
-      rate_limits: { ...config.rate_limits, enabled: false },
-      retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
-      failed_instances: heldFailuresS === null ? {} : { hold_minutes: heldFailuresS / 60 },
-      losses: { keep_disks_hours: disksKeptS / 3_600 },
-      orphans: scenario.orphans,
-    },
-    reconcile: {
-      leaseMs: scenario.leaseS * 1_000,
-      watchIntervalMs: scenario.watchIntervalS * 1_000,
-      probeIntervalMs: scenario.probeIntervalS * 1_000,
-      holdLostClaimsMs: scenario.lostClaimsHeldS * 1_000,
-      orphanGraceMs: LEAST_GRACE_S * 1_000,
-    },
   };
 }

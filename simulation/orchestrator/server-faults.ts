@@ -1,26 +1,10 @@
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
-import type { Tally } from '../kernel/tally.ts';
-import type { RowInspector, RowsWorld } from './invariants/row-inspector.ts';
-import type { Database } from './replicas/database.ts';
-import type { OrchestratorReplica } from './replicas/replica.ts';
-
-/** Servers with their database, as far as their faults are concerned. */
-export interface ServersWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly tally: Tally;
-  readonly scenario: { readonly replicas: number };
-  readonly replicas: readonly OrchestratorReplica[];
-  readonly database: Database;
-  readonly inspector: Pick<RowInspector<RowsWorld>, 'recovered'>;
-}
+import type { OrchestratorWorld } from './replicas/replica.ts';
 
 export type ServerFault = 'crash' | 'powerCut' | 'pause' | 'partition' | 'clockJump';
 
 export async function injectIntoServers(
-  world: ServersWorld,
+  world: OrchestratorWorld,
   chance: Chance,
   name: ServerFault,
 ): Promise<void> {
@@ -38,7 +22,7 @@ export async function injectIntoServers(
   }
 }
 
-async function cutPower(world: ServersWorld): Promise<void> {
+async function cutPower(world: OrchestratorWorld): Promise<void> {
   world.journal.note('world', 'loses its power');
   world.tally.powerCuts++;
   for (const replica of world.replicas) replica.end();
@@ -48,7 +32,7 @@ async function cutPower(world: ServersWorld): Promise<void> {
   for (const replica of world.replicas) replica.start();
 }
 
-function partition(world: ServersWorld, chance: Chance): void {
+function partition(world: OrchestratorWorld, chance: Chance): void {
   const { feed, name } = chance.pick(world.replicas);
   if (feed === undefined || world.scenario.replicas === 1) return;
   world.journal.note(name, 'hears of no commits');
@@ -61,7 +45,7 @@ function partition(world: ServersWorld, chance: Chance): void {
 const SET_RIGHT_WITHIN_MS = 40_000;
 
 /** One server alone may keep a wrong clock. Several share leases by their clocks: each is set right soon. */
-function jump(world: ServersWorld, chance: Chance): void {
+function jump(world: OrchestratorWorld, chance: Chance): void {
   const replica = chance.pick(world.replicas);
   const ms = chance.pick([1_000, 30_000, 600_000, 3_600_000]) * chance.between(-1, 1);
   replica.clockOffsetMs = Math.round(ms);

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrator.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
@@ -8,7 +7,6 @@ import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
 import type { EngineName, Subject } from '../runner/subject.ts';
 import type { Taken } from './accounts.ts';
-import { OrchestratorWorld } from './base-world.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { OperatorCordons } from './operator-cordons.ts';
@@ -26,9 +24,9 @@ import {
 } from './platform/sites.ts';
 import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
-import { Database } from './replicas/database.ts';
-import { OrchestratorReplica, type PlatformAccess } from './replicas/replica.ts';
-import { drawScenario, type Scenario, settingsOf, withHosts, withTwoPlatforms } from './scenario.ts';
+import type { Database } from './replicas/database.ts';
+import { type OrchestratorReplica, OrchestratorWorld, type PlatformAccess } from './replicas/replica.ts';
+import { drawScenario, type Scenario, withHosts, withTwoPlatforms } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
 const SETTLED = new Set(['ONLINE', 'STOPPED']);
@@ -74,7 +72,7 @@ export class World extends OrchestratorWorld {
 
   constructor(
     seed: string,
-    { folder, database, accounts }: Taken,
+    { database, accounts }: Taken,
     subject: OrchestratorSubject,
     plant?: OrchestratorPlant,
   ) {
@@ -123,23 +121,12 @@ export class World extends OrchestratorWorld {
     this.machines = machines;
     this.volumes = allVolumes(this.sites.values());
     this.ssh = new SimulatedSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
-    this.database = new Database(
-      database,
-      {
-        instancesChanged: (records) => this.committed({ instances: records }),
-        workChanged: () => this.committed({ work: true }),
-      },
-      { scheduler, isShared: this.scenario.replicas > 1 },
-    );
+    this.database = this.begin(database);
     this.clients = new Clients(this, accounts);
     this.cordons = new OperatorCordons(this, chance.fork('operator-cordons'));
     this.key = accounts.alpha.key;
     this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
-    const settings = settingsOf(this.scenario, join(folder, 'none'));
-    this.replicas = Array.from(
-      { length: this.scenario.replicas },
-      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, settings),
-    );
+    this.replicas = this.makeReplicas();
   }
 
   get driverName(): string {
@@ -184,10 +171,6 @@ export class World extends OrchestratorWorld {
       for (const platform of this.sites.keys())
         await tx.marks.put(markOf(platform, 'losses_accepted_until'), until);
     });
-  }
-
-  catalogOf(): Catalog {
-    return this.catalog;
   }
 
   plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps {

@@ -5,22 +5,6 @@ import { type DatabaseKind, flagsOf, type Subject } from './subject.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** The sums over many runs. */
-export interface Report {
-  seeds: number;
-  failed: number;
-  tally: Tally;
-  driverCalls: number;
-  faultedShare: number;
-  faults: Record<string, number>;
-  simulatedHours: number;
-  /** Simulated time divided by real time. */
-  speed: number;
-  realSeconds: number;
-  /** Of every event of every run, in the order of the seeds: the same seeds and the same code give the same. */
-  history: string;
-}
-
 /** Adds up runs. */
 export class Summary {
   readonly #tally: Tally = emptyTally();
@@ -42,39 +26,30 @@ export class Summary {
       this.#faults.set(name, (this.#faults.get(name) ?? 0) + count);
   }
 
-  toReport(realMs: number): Report {
+  /** The share of calls that met a fault. */
+  get faultedShare(): number {
     const faulted = [...this.#faults.values()].reduce((sum, count) => sum + count, 0);
-    return {
-      seeds: this.#seeds,
-      failed: this.#failed,
-      tally: this.#tally,
-      driverCalls: this.#calls,
-      faultedShare: this.#calls === 0 ? 0 : faulted / this.#calls,
-      faults: Object.fromEntries([...this.#faults].sort(([, a], [, b]) => b - a)),
-      simulatedHours: this.#simulatedMs / HOUR_MS,
-      speed: this.#simulatedMs / realMs,
-      realSeconds: realMs / 1_000,
-      history: this.#history(),
-    };
+    return this.#calls === 0 ? 0 : faulted / this.#calls;
   }
 
-  #history(): string {
+  /** Of every event of every run, in the order of the seeds: the same seeds and the same code give the same. */
+  get #history(): string {
     const inOrder = [...this.#histories].sort(([a], [b]) => a - b).map(([, hash]) => hash);
     return createHash('sha256').update(inOrder.join()).digest('hex').slice(0, 16);
   }
 
   toText(realMs: number): string {
-    const { seeds, failed, tally, driverCalls, faultedShare, faults, ...rest } = this.toReport(realMs);
     const count = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 0 });
+    const faults = [...this.#faults].sort(([, a], [, b]) => b - a);
+    const tally = this.#tally;
+    const outcome = this.#failed === 0 ? 'every invariant held' : `${this.#failed} seeds failed`;
     return [
-      `${count(seeds)} seeds, ${count(tally.commands)} commands: ${failed === 0 ? 'every invariant held' : `${failed} seeds failed`}`,
-      `${count(driverCalls)} driver calls, ${(100 * faultedShare).toFixed(1)} % of them faulted: ${Object.entries(
-        faults,
-      )
+      `${count(this.#seeds)} seeds, ${count(tally.commands)} commands: ${outcome}`,
+      `${count(this.#calls)} driver calls, ${(100 * this.faultedShare).toFixed(1)} % of them faulted: ${faults
         .map(([name, number]) => `${name} ${count(number)}`)
         .join(', ')}`,
       `${count(tally.crashes)} crashes, ${count(tally.powerCuts)} power cuts, ${count(tally.pauses)} pauses, ${count(tally.partitions)} partitions, ${count(tally.clockJumps)} clock jumps, ${count(tally.outages)} outages`,
-      `${count(rest.simulatedHours)} simulated hours in ${count(rest.realSeconds)} s: ${count(rest.speed)} times real time; history ${rest.history}`,
+      `${count(this.#simulatedMs / HOUR_MS)} simulated hours in ${count(realMs / 1_000)} s: ${count(this.#simulatedMs / realMs)} times real time; history ${this.#history}`,
       '',
     ].join('\n');
   }

@@ -1,9 +1,9 @@
-import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import { START_AT } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';
 import { Violation } from '../kernel/violation.ts';
+import type { BaseWorld } from '../kernel/world.ts';
 
 /** The result of a run. */
 export interface Outcome {
@@ -30,28 +30,8 @@ export interface Failure {
   trace: string[];
 }
 
-/** A simulated world, as far as the run loop uses it. */
-export interface SimulatedWorld {
-  readonly chance: Chance;
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly replicas: readonly { start(): void; end(): void }[];
-  readonly database: { close(): Promise<void> };
-  readonly scenario: {
-    /** The mean pause between two commands, in milliseconds. */
-    readonly paceMs: number;
-  };
-  readonly tally: Tally;
-  readonly calls: number;
-  readonly faultCounts: ReadonlyMap<string, number>;
-  /** From now on no process is started again. */
-  isOver: boolean;
-  /** @throws what was thrown, or found broken, where nobody waited */
-  assertSound(): void;
-}
-
 /** What one simulation does at each point of the run loop. */
-export interface RunSteps<World extends SimulatedWorld> {
+export interface RunSteps<World extends BaseWorld> {
   /** Before the servers start. */
   begin?(world: World): Promise<void>;
   /** The pause before the next command, from the one that was drawn. */
@@ -72,7 +52,7 @@ const TRACE_LINES = 40;
 const START_WITHIN_MS = 2_000;
 
 /** Runs `commands` commands in a world that was made of the seed, then quiesces and ends it. Never throws. */
-export async function runWorld<World extends SimulatedWorld>(
+export async function runWorld<World extends BaseWorld>(
   world: World,
   steps: RunSteps<NoInfer<World>>,
   { seed, commands }: { seed: string; commands: number },
@@ -103,7 +83,7 @@ export async function runWorld<World extends SimulatedWorld>(
   };
 }
 
-async function live<World extends SimulatedWorld>(
+async function live<World extends BaseWorld>(
   world: World,
   steps: RunSteps<World>,
   commands: number,

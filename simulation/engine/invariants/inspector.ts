@@ -3,22 +3,11 @@ import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.t
 import type { PlatformResource } from '../../../src/orchestrator/model/platform-resource.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { Violation } from '../../kernel/violation.ts';
-import {
-  endHasAnOrder,
-  orderNamesARequest,
-  volumeEndHasAnOrder,
-} from '../../orchestrator/invariants/orders.ts';
-import { RowInspector, type RowsWorld } from '../../orchestrator/invariants/row-inspector.ts';
-import {
-  destroyedIsProved,
-  endIsTrue,
-  errorSaysWhy,
-  followsTheTable,
-  onlineIsEarned,
-  timeGoesOn,
-  type Written,
-} from '../../orchestrator/invariants/rows.ts';
-import { type VolumeWritten, volumeFollowsTheTable } from '../../orchestrator/invariants/volume-rows.ts';
+import { orderNamesARequest } from '../../orchestrator/invariants/orders.ts';
+import { RowInspector } from '../../orchestrator/invariants/row-inspector.ts';
+import { destroyedIsProved, endIsTrue, type Written } from '../../orchestrator/invariants/rows.ts';
+import type { VolumeWritten } from '../../orchestrator/invariants/volume-rows.ts';
+import type { OrchestratorWorld } from '../../orchestrator/replicas/replica.ts';
 import type { Clients, Reply } from '../../orchestrator/workload/clients.ts';
 import type { Key, Tenant } from '../../orchestrator/workload/tenant.ts';
 import {
@@ -33,7 +22,7 @@ import {
 import type { CallObserver, UnderWay } from '../observed-driver.ts';
 import { lastMark, OTHER_SERVER } from '../outages.ts';
 import type { PeopleObserver } from '../people.ts';
-import type { PeopleRates } from '../scenario.ts';
+import type { EngineScenario, PeopleRates } from '../scenario.ts';
 import type { GuestSsh } from '../ssh.ts';
 import { addressesDiffer, machinesDiffer } from './addresses.ts';
 import { bytesAreKept, copiesOf, type Writing } from './bytes.ts';
@@ -42,11 +31,8 @@ import { removalIsOrdered } from './removals.ts';
 import { absenceIsNotTold } from './sightings.ts';
 
 /** What the inspector compares the rows with. */
-export interface InspectedWorld extends RowsWorld {
-  readonly scenario: RowsWorld['scenario'] & {
-    readonly leaseS: number;
-    readonly heldFailuresS: number | null;
-  };
+interface InspectedWorld extends OrchestratorWorld {
+  readonly scenario: EngineScenario;
   readonly engine: Engine;
   readonly ssh: GuestSsh;
   readonly clients: Clients;
@@ -238,18 +224,9 @@ export class EngineInspector
   }
 
   protected override checkWritten(written: Written): void {
-    const { ssh, scheduler, scenario, clients, database, engine } = this.world;
+    const { ssh, scenario, clients, engine } = this.world;
     const { after } = written;
-    followsTheTable(written);
-    endHasAnOrder(after);
-    errorSaysWhy(written);
-    timeGoesOn(written);
-    const proof = ssh.proof(after.ownerRef);
-    // See the inspector of the simulated platform.
-    const pausedUntil = Math.max(database.writer?.pausedUntil ?? 0, database.heldUpUntil);
-    const stoodStillMs = Math.max(0, pausedUntil - (proof?.at ?? 0));
-    const limits = { now: scheduler.now - stoodStillMs, withinMs: 2_000 * scenario.leaseS };
-    onlineIsEarned(written, proof, limits);
+    this.checkRow(written, ssh.proof(after.ownerRef));
     const own = engine.machines().filter(({ ref, isCopy }) => isOf(after.id, ref) && !isCopy);
     const truth = {
       machines: own,
@@ -293,8 +270,7 @@ export class EngineInspector
 
   protected override checkVolumeWritten(written: VolumeWritten): void {
     const isDeleteSent = this.world.clients.hasAskedToDelete(written.after.id);
-    volumeFollowsTheTable(written);
-    volumeEndHasAnOrder(written.after);
+    this.checkVolumeRow(written);
     orderNamesARequest(written, { isDeleteSent, isPolicySet: false });
   }
 }

@@ -1,34 +1,18 @@
 import { activeStatuses, deploymentTransitions } from '../../../src/marketplace/contract/deployment.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
-import type { Store, Transaction } from '../../../src/marketplace/model/store.ts';
+import type { Transaction } from '../../../src/marketplace/model/store.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
-import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { SharedDatabase } from '../../kernel/shared-database.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
+import type { MarketBase } from '../providers/market-base.ts';
 import type { Machine, SimulatedProvider } from '../providers/simulated-provider.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
-import type { MarketScenario } from '../scenario.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
 import { endIsTrue, isDeadForGood, isNoBlink, lossIsKept, startIsTrue, stopIsTrue } from './deployments.ts';
 import type { PostedBefore } from './integral.ts';
 import { lossesAreCapped, type WrongLoss } from './losses.ts';
 import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
-
-/** What the inspector compares the commits with. */
-export interface InspectedWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly scenario: MarketScenario;
-  readonly clockErrorMs: number;
-  readonly database: SharedDatabase<Store>;
-  readonly providers: readonly SimulatedProvider[];
-  provider(id: string): SimulatedProvider;
-  /** Ends the run with a violation. */
-  fail(error: unknown): void;
-}
 
 /** One deployment or volume, and the changes of its price. */
 export interface Subject<Record_> {
@@ -37,13 +21,11 @@ export interface Subject<Record_> {
 }
 
 /** What the checks between commands and at rest use of the world. */
-export interface CheckedWorld extends InspectedWorld {
-  readonly inspector: MarketInspector;
-}
+export type CheckedWorld = MarketBase & { readonly inspector: MarketInspector };
 
 /** Compares every commit with the true state of the providers, and records each change of a price. */
 export class MarketInspector {
-  readonly #world: InspectedWorld;
+  readonly #world: MarketBase;
   readonly deployments = new Map<string, Subject<DeploymentRecord>>();
   /** By deployment: how long the process stood still during the poll that first saw its machine away. */
   readonly #stoodStill = new Map<string, number>();
@@ -58,7 +40,7 @@ export class MarketInspector {
   /** For each deployment and volume, at each change of its team's discounts. */
   readonly postedBefore = new Map<string, PostedBefore[]>();
 
-  constructor(world: InspectedWorld) {
+  constructor(world: MarketBase) {
     this.#world = world;
   }
 

@@ -2,9 +2,8 @@ import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts'
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { LOSS_WINDOW_MS } from '../../../src/marketplace/providers/loss-cap.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { MarketScenario } from '../scenario.ts';
+import type { MarketBase } from '../providers/market-base.ts';
 
 /** A deployment or volume that was ended because its provider denied it, although it exists. */
 export interface WrongLoss {
@@ -21,11 +20,7 @@ interface KnownResources {
 }
 
 /** I23: a provider that denies everything it has ends no more of it at once than the cap on losses allows. */
-export function lossesAreCapped(
-  known: KnownResources,
-  world: { scenario: MarketScenario; scheduler: Scheduler; clockErrorMs: number },
-  providerId: string,
-): void {
+export function lossesAreCapped(known: KnownResources, world: MarketBase, providerId: string): void {
   const { share, least } = world.scenario.options.maxLosses;
   const since = world.scheduler.now - LOSS_WINDOW_MS + 2 * world.clockErrorMs;
   const lost = known.wrongLosses.filter((loss) => loss.providerId === providerId && loss.at > since);

@@ -1,22 +1,10 @@
 import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
 import { plainProviderClient } from '../../../test/support/doubles/plain-provider.ts';
 import type { ProviderFaults, ProviderMethod } from '../../../test/support/doubles/provider-faults.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Machine, SimulatedProvider } from './simulated-provider.ts';
-
-/** What providers use of the world. */
-export interface ProviderWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly scenario: { readonly callFaultRate: number; readonly listLagMs: number };
-  readonly faultCounts: Map<string, number>;
-  calls: number;
-  readonly isCalm: boolean;
-  readonly inspector: { deletes(providerId: string, machine: Machine | undefined): void };
-}
+import type { MarketBase } from './market-base.ts';
+import type { SimulatedProvider } from './simulated-provider.ts';
 
 /** What can go wrong with a call, and how often compared with the others. */
 const FAULTS = {
@@ -48,7 +36,7 @@ type Call = Parameters<Through>[1];
 
 /** A provider as one process of a replica reaches it: with latency and faults. */
 export function marketClient(
-  world: ProviderWorld,
+  world: MarketBase,
   provider: SimulatedProvider,
   process: ServerProcess,
   chance: Chance,
@@ -63,11 +51,11 @@ export function marketClient(
 }
 
 class ProviderPath {
-  readonly #world: ProviderWorld;
+  readonly #world: MarketBase;
   readonly #provider: SimulatedProvider;
   readonly #chance: Chance;
 
-  constructor(world: ProviderWorld, provider: SimulatedProvider, chance: Chance) {
+  constructor(world: MarketBase, provider: SimulatedProvider, chance: Chance) {
     this.#world = world;
     this.#provider = provider;
     this.#chance = chance;

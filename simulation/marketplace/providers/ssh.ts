@@ -1,14 +1,14 @@
 import type { ProbeResult, SshProbe, SshTarget } from '../../../src/ports/ssh-probe.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { ProviderWorld } from './client.ts';
+import type { MarketBase } from './market-base.ts';
 import type { SimulatedProvider } from './simulated-provider.ts';
 
 const CLOSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
 
 /** SSH of a provider's machines, as one process of a replica reaches it: with latency and faults. */
 export function marketProbe(
-  world: Pick<ProviderWorld, 'scheduler' | 'journal' | 'isCalm'>,
+  world: MarketBase,
   provider: SimulatedProvider,
   process: ServerProcess,
   chance: Chance,

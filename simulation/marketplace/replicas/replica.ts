@@ -5,53 +5,35 @@ import {
   startMarketplace,
 } from '../../../src/compose/marketplace/marketplace.ts';
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
-import { defaultRateLimits, type MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
-import type { Store } from '../../../src/marketplace/model/store.ts';
+import { defaultRateLimits } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import { StoreUnavailable } from '../../../src/ports/errors.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import { Replica, type ReplicaWorld } from '../../kernel/replica.ts';
-import type { SharedDatabase } from '../../kernel/shared-database.ts';
+import { Replica } from '../../kernel/replica.ts';
 import { Violation } from '../../kernel/violation.ts';
-import { marketClient, type ProviderWorld } from '../providers/client.ts';
-import type { SimulatedProvider } from '../providers/simulated-provider.ts';
+import type { MarketBase } from '../providers/market-base.ts';
+import { marketClient } from '../providers/client.ts';
 import { marketProbe } from '../providers/ssh.ts';
-import { type MarketTrouble, marketStore, noTrouble, type Written } from './store.ts';
+import { noTrouble } from '../scenario.ts';
+import { marketStore, type Written } from './store.ts';
 
 const gpuTypes = parseGpuTypes(
   readFileSync(new URL('../../../fixtures/gpu-types.yaml', import.meta.url), 'utf8'),
 );
 const PLENTY = 1_000_000;
 
-/** What a marketplace uses of the world. */
-export interface MarketWorld extends ReplicaWorld, ProviderWorld {
-  readonly scenario: ProviderWorld['scenario'] & {
-    readonly skewMs: number;
-    readonly trouble: MarketTrouble;
-    readonly options: MarketplaceOptions;
-  };
-  /** How far the time that a server read was off at most. */
-  clockErrorMs: number;
-  readonly database: SharedDatabase<Store>;
-  readonly providers: readonly SimulatedProvider[];
-  readonly inspector: ProviderWorld['inspector'] & {
-    committed(process: ServerProcess, written: Written): void;
-    mailed(id: string): void;
-  };
-  /** Ends the run with an error that no caller waits for. */
-  fail(error: unknown): void;
-  /** The ports of a process with the planted fault, if there is one. */
-  plant(ports: MarketplaceDeps, process: ServerProcess): MarketplaceDeps;
-}
+type ReplicaWorld = MarketBase & {
+  readonly inspector: { committed(process: ServerProcess, written: Written): void };
+};
 
 /** One of the marketplace's servers. Its clock is right again when a process starts, but for a constant error. */
-export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketWorld> {
+export class MarketReplica extends Replica<{ marketplace: Marketplace }, ReplicaWorld> {
   readonly #skewMs: number;
 
-  constructor(name: string, world: MarketWorld) {
+  constructor(name: string, world: ReplicaWorld) {
     super(name, world);
     const { skewMs } = world.scenario;
     this.#skewMs = skewMs === 0 ? 0 : this.chance.whole(-skewMs, skewMs);

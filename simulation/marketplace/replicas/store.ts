@@ -5,33 +5,10 @@ import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import type { MarketTrouble } from '../scenario.ts';
 
 const LONGEST_STALL_MS = 3_000;
 const LONGEST_SIGNAL_MS = 20;
-
-/** How often each fault happens between a replica and its database, for each call. */
-export interface MarketTrouble {
-  unavailable: number;
-  /** The transaction is committed, and the answer lost. */
-  unknownOutcome: number;
-  /** The call takes a while, and other calls come first. */
-  stall: number;
-  /** The process dies in the middle of a transaction. */
-  death: number;
-  /** The notification of a commit is lost. */
-  lostSignal: number;
-  /** The process stands still before it asks the database or a provider, and goes on where it was. */
-  pause: number;
-}
-
-export const noTrouble: MarketTrouble = {
-  unavailable: 0,
-  unknownOutcome: 0,
-  stall: 0,
-  death: 0,
-  lostSignal: 0,
-  pause: 0,
-};
 
 /** The rows that a transaction wrote, as they were at its end. */
 export interface Written {

@@ -2,18 +2,13 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { drawSshKey } from '../../kernel/ssh-keys.ts';
 import type { MarketUser } from '../accounts.ts';
-import { assignDiscountTo, endDiscountOf, type OperatorWorld, topUpOf } from '../operator.ts';
+import type { CheckedWorld } from '../invariants/inspector.ts';
+import { assignDiscountTo, endDiscountOf, topUpOf } from '../operator.ts';
 import { configurations, REGIONS } from '../providers/profiles.ts';
-import type { Users, UsersWorld } from './users.ts';
+import type { Users } from './users.ts';
 
 /** What a command uses of the world. */
-export interface WorkloadWorld extends UsersWorld, OperatorWorld {
-  readonly users: Users;
-  readonly inspector: OperatorWorld['inspector'] & {
-    deploymentsOf(teamId: string): DeploymentRecord[];
-    volumesOf(teamId: string): VolumeRecord[];
-  };
-}
+export type WorkloadWorld = CheckedWorld & { readonly users: Users };
 
 /** What a user, or the operator for them, can do next, and how often compared with the rest. */
 const weights = {

@@ -1,9 +1,9 @@
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
+import { exchange } from '../../kernel/wire.ts';
 import type { MarketUser } from '../accounts.ts';
+import type { MarketBase } from '../providers/market-base.ts';
 import type { MarketReplica } from '../replicas/replica.ts';
 
 export interface MarketAsked {
@@ -20,20 +20,9 @@ export interface MarketReply {
 /** Whose resource a request names: the user's own, another team's, or none that exists. */
 export type NamedResource = 'own' | 'other' | 'unknown';
 
-/** What the users use of the world. */
-export interface UsersWorld {
-  readonly chance: Chance;
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly scenario: { readonly lostReplies: number; readonly faultRates: { readonly crash: number } };
+interface UsersWorld extends MarketBase {
   readonly replicas: readonly MarketReplica[];
-  readonly isCalm: boolean;
-  /** Ends the run with an error that no caller waits for. */
-  fail(error: unknown): void;
 }
-
-/** A user gives up on a request after this long. */
-const PATIENCE_MS = 60_000;
 
 /** The users, and the wire between them and the servers, which may lose an answer. */
 export class Users {
@@ -50,26 +39,19 @@ export class Users {
 
   /** Sends a request to one of the servers; undefined: no answer came, and the request was applied or not. */
   async ask(user: MarketUser, asked: MarketAsked, expected: NamedResource): Promise<MarketReply | undefined> {
-    const { scheduler, journal, replicas, scenario } = this.#world;
+    const { replicas, scenario } = this.#world;
     const serving = replicas.filter((replica) => replica.serving !== undefined);
     if (serving.length === 0) return undefined;
     const replica = this.chance.pick(serving);
     const { process, marketplace } = replica.serving as NonNullable<typeof replica.serving>;
     if (asked.method !== 'GET') this.#mayDie(replica, process);
-    const label = `${user.name}#${++this.#sent}`;
-    const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
-    journal.note(label, `${asked.method} ${asked.path} to ${process.name}`);
-    const answer = process.reach(() => process.orDeath(async () => send(marketplace.app, asked, user.key)));
-    const reply = await Promise.race([
-      answer.catch(() => undefined),
-      process.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
-    ]);
-    scheduler.noteActivity();
-    if (reply === undefined || isLost) {
-      journal.note(label, 'has no answer');
-      return undefined;
-    }
-    journal.note(label, `${reply.status} ${brief(reply.body)}`);
+    const reply = await exchange(this.#world, process, marketplace.app, {
+      ...asked,
+      key: user.key,
+      label: `${user.name}#${++this.#sent}`,
+      isLost: !this.#world.isCalm && this.chance.happens(scenario.lostReplies),
+    });
+    if (reply === undefined) return undefined;
     try {
       inspectReply(asked, reply, expected);
     } catch (error) {
@@ -89,23 +71,6 @@ export class Users {
   }
 }
 
-interface App {
-  request(path: string, init: RequestInit): Response | Promise<Response>;
-}
-
-async function send(app: App, { method, path, body }: MarketAsked, key: string): Promise<MarketReply> {
-  const response = await app.request(path, {
-    method,
-    headers: {
-      Authorization: `Bearer ${key}`,
-      ...(body !== undefined && { 'Content-Type': 'application/json' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
-}
-
 /** I18: a resource of another team is 403, an unknown one 404, an own one neither; no request ends in a 500. */
 function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: NamedResource): void {
   const what = (): string => `${method} ${path} → ${reply.status} ${JSON.stringify(reply.body)}`;
@@ -118,12 +83,4 @@ function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expecte
 
 function codeOf(body: unknown): string | undefined {
   return typeof body === 'object' && body !== null && 'code' in body ? String(body.code) : undefined;
-}
-
-function brief(body: unknown): string {
-  if (typeof body !== 'object' || body === null) return '';
-  const { id, status, code, error } = body as Record<string, unknown>;
-  return [id, status, code, typeof error === 'string' ? error.slice(0, 60) : undefined]
-    .filter((part) => typeof part === 'string')
-    .join(' ');
 }

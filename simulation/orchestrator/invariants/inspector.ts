@@ -7,11 +7,13 @@ import type { Machine, PlatformObserver } from '../platform/platform.ts';
 import type { AllMachines, AllVolumes, Site } from '../platform/sites.ts';
 import type { SimulatedSsh } from '../platform/ssh.ts';
 import type { Traits } from '../platform/traits.ts';
+import type { OrchestratorWorld } from '../replicas/replica.ts';
 import type { Sold } from '../replicas/store.ts';
+import type { Scenario } from '../scenario.ts';
 import type { Clients } from '../workload/clients.ts';
 import { isNotCordoned } from './cordons.ts';
 import { Counts, isWithinCount } from './counts.ts';
-import { endHasAnOrder, orderNamesARequest, removalHasAnOrder, volumeEndHasAnOrder } from './orders.ts';
+import { orderNamesARequest, removalHasAnOrder } from './orders.ts';
 import {
   callsAreSerial,
   diskIsKept,
@@ -20,16 +22,12 @@ import {
   rowComesFirst,
   singleStaysSingle,
 } from './platform.ts';
-import { RowInspector, type RowsWorld } from './row-inspector.ts';
+import { RowInspector } from './row-inspector.ts';
 import {
   createIsNotGivenUp,
   destroyedIsProved,
   endIsTrue,
-  errorSaysWhy,
-  followsTheTable,
-  onlineIsEarned,
   silenceProvesNothing,
-  timeGoesOn,
   type Written,
 } from './rows.ts';
 import { nothingEndsThere } from './sound-platform.ts';
@@ -38,18 +36,12 @@ import {
   rowComesBeforeVolume,
   type VolumeWritten,
   volumeEndIsTrue,
-  volumeFollowsTheTable,
   volumeGoneIsProved,
 } from './volume-rows.ts';
 
 /** What the inspector compares the rows and replies with. */
-export interface InspectedWorld extends RowsWorld {
-  readonly scenario: {
-    readonly leaseS: number;
-    readonly tombstonesKeptS: number;
-    readonly heldFailuresS: number | null;
-    readonly hasSoundServers: boolean;
-  };
+interface InspectedWorld extends OrchestratorWorld {
+  readonly scenario: Scenario;
   readonly traits: Traits;
   readonly callTimeoutMs: number;
   readonly machines: AllMachines;
@@ -178,22 +170,10 @@ export class Inspector extends RowInspector<InspectedWorld> implements PlatformO
 
   protected override checkWritten(written: Written): void {
     const { after } = written;
-    const { machines, ssh, scheduler, scenario, clients, tally, database } = this.world;
+    const { machines, ssh, scheduler, scenario, clients, tally } = this.world;
     const { hosts } = this.world.troubled;
     if (scenario.hasSoundServers) nothingEndsThere(after);
-    followsTheTable(written);
-    endHasAnOrder(after);
-    errorSaysWhy(written);
-    timeGoesOn(written);
-    const proof = ssh.proof(after.ownerRef, after.spec.sshKeys);
-    // A server that was paused between the proof and its write, or waited for the transaction of one that was, cannot know
-    // how old the proof is.
-    const pausedUntil = Math.max(database.writer?.pausedUntil ?? 0, database.heldUpUntil);
-    const stoodStillMs = Math.max(0, pausedUntil - (proof?.at ?? 0));
-    onlineIsEarned(written, proof, {
-      now: scheduler.now - stoodStillMs,
-      withinMs: 2_000 * scenario.leaseS,
-    });
+    this.checkRow(written, ssh.proof(after.ownerRef, after.spec.sshKeys));
     const isInTime = scheduler.now < after.createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
     const isEarly = isInTime && !this.#refusedParts.has(after.ownerRef);
     const own = machines.of(after.ownerRef);
@@ -215,8 +195,7 @@ export class Inspector extends RowInspector<InspectedWorld> implements PlatformO
   protected override checkVolumeWritten(written: VolumeWritten): void {
     const { volumes, clients } = this.world;
     const { id, ownerRef } = written.after;
-    volumeFollowsTheTable(written);
-    volumeEndHasAnOrder(written.after);
+    this.checkVolumeRow(written);
     const isDeleteSent = clients.hasAskedToDelete(id);
     orderNamesARequest(written, { isDeleteSent, isPolicySet: false });
     if (this.#late.has(ownerRef)) return;

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts';
+import { nothingIsLeft } from '../../kernel/violation.ts';
 import {
   attachmentsMatch,
   claimsMatchRows,
@@ -7,7 +8,6 @@ import {
   everyIntentEnds,
   growthIsClaimed,
   noStorageIsOversold,
-  nothingIsLeft,
   rowsMatchMachines,
   sizeIsTrue,
   storageClaimsMatch,

@@ -184,9 +184,3 @@ export function growthIsClaimed({ id }: VolumeRecord, trueGb: number, claimedGb:
 export function callsAreFew(calls: number, allowed: number): void {
   hold('I26', calls <= allowed, () => `${calls} calls to the platform where ${allowed} are enough`);
 }
-
-/** I28: a server that was closed has left nothing behind. */
-export function nothingIsLeft(left: { timers: number; subscriptions: number }): void {
-  hold('I28', left.timers === 0, () => `${left.timers} timers are left`);
-  hold('I28', left.subscriptions === 0, () => `${left.subscriptions} subscriptions are left`);
-}

@@ -1,35 +1,30 @@
-import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
-import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
-import type { Database } from '../replicas/database.ts';
+import type { Proof } from '../platform/ssh.ts';
+import type { OrchestratorWorld } from '../replicas/replica.ts';
 import type { Sold, StoreObserver } from '../replicas/store.ts';
 import type { Reply, ReplyInspector } from '../workload/clients.ts';
 import type { Key, Tenant } from '../workload/tenant.ts';
 import { History } from './history.ts';
 import { inspectReply } from './inspect-reply.ts';
 import { type Holder, leaseIsHeld } from './leases.ts';
+import { endHasAnOrder, volumeEndHasAnOrder } from './orders.ts';
 import { Validators } from './replies.ts';
-import { nothingIsForgotten, type Written } from './rows.ts';
+import {
+  errorSaysWhy,
+  followsTheTable,
+  nothingIsForgotten,
+  onlineIsEarned,
+  timeGoesOn,
+  type Written,
+} from './rows.ts';
 import { onlyATombstoneIsWrittenAgain, onlyTombstonesArePruned } from './tombstones.ts';
-import { noVolumeIsForgotten, type VolumeWritten } from './volume-rows.ts';
-
-/** What rows and replies are compared with, whatever the platform is. */
-export interface RowsWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly scenario: { readonly tombstonesKeptS: number };
-  readonly database: Database;
-  readonly catalog: Catalog;
-  readonly tally: Tally;
-}
+import { noVolumeIsForgotten, type VolumeWritten, volumeFollowsTheTable } from './volume-rows.ts';
 
 /** Observes the rows and the replies of a run. `assertHeld` throws the first violation that it found. */
-export abstract class RowInspector<World extends RowsWorld> implements StoreObserver, ReplyInspector {
+export abstract class RowInspector<World extends OrchestratorWorld> implements StoreObserver, ReplyInspector {
   readonly history = new History();
   protected readonly world: World;
   #validators = new Validators();
@@ -53,6 +48,26 @@ export abstract class RowInspector<World extends RowsWorld> implements StoreObse
 
   /** Checks one write of a volume's row. */
   protected abstract checkVolumeWritten(written: VolumeWritten): void;
+
+  /** What holds for each write of an instance's row, whatever the platform is. */
+  protected checkRow(written: Written, proof: Proof | undefined): void {
+    const { database, scheduler, scenario } = this.world;
+    followsTheTable(written);
+    endHasAnOrder(written.after);
+    errorSaysWhy(written);
+    timeGoesOn(written);
+    // A server that was paused between the proof and its write, or waited for the transaction of one that was, cannot know
+    // how old the proof is.
+    const pausedUntil = Math.max(database.writer?.pausedUntil ?? 0, database.heldUpUntil);
+    const now = scheduler.now - Math.max(0, pausedUntil - (proof?.at ?? 0));
+    onlineIsEarned(written, proof, { now, withinMs: 2_000 * scenario.leaseS });
+  }
+
+  /** {@link checkRow}, of a volume. */
+  protected checkVolumeRow(written: VolumeWritten): void {
+    volumeFollowsTheTable(written);
+    volumeEndHasAnOrder(written.after);
+  }
 
   /** @throws {Violation} the first one that was found */
   assertHeld(): void {

@@ -3,22 +3,28 @@ import {
   type OrchestratorDeps,
   startOrchestrator,
 } from '../../../src/compose/orchestrator/orchestrator.ts';
+import { loadConfig } from '../../../src/config/load.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Store } from '../../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { SshProbe } from '../../../src/ports/ssh-probe.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import { Replica, type ReplicaWorld } from '../../kernel/replica.ts';
+import { Replica } from '../../kernel/replica.ts';
+import type { SharedDatabase } from '../../kernel/shared-database.ts';
+import { nothingIsLeft } from '../../kernel/violation.ts';
+import { BaseWorld } from '../../kernel/world.ts';
 import { emptyDriver } from '../platform/driver.ts';
-import { CommitFeed } from './commit-feed.ts';
-import type { Database } from './database.ts';
-import { noTrouble, replicaStore, type StoreObserver, type StoreTrouble } from './store.ts';
+import { noTrouble, type ServerScenario } from '../scenario.ts';
+import { type Commit, CommitFeed } from './commit-feed.ts';
+import { Database } from './database.ts';
+import { replicaStore, type StoreObserver } from './store.ts';
 
 /** What all servers are started with. */
-export type Settings = Required<Pick<OrchestratorDeps, 'config' | 'reconcile'>>;
+type Settings = Required<Pick<OrchestratorDeps, 'config' | 'reconcile'>>;
 
 /** The way of a server to a platform. */
 export interface PlatformAccess {
@@ -28,22 +34,82 @@ export interface PlatformAccess {
   died(process: ServerProcess): void;
 }
 
-/** What an orchestrator uses of the world. */
-export interface OrchestratorWorld extends ReplicaWorld {
+/** A world of orchestrators, on simulated platforms or on the real drivers. */
+export abstract class OrchestratorWorld extends BaseWorld {
+  abstract override readonly scenario: ServerScenario;
+  abstract override readonly database: Database;
+  abstract override readonly replicas: readonly OrchestratorReplica[];
+  abstract readonly inspector: StoreObserver & {
+    instancesWritten(records: readonly InstanceRecord[]): void;
+    /** The power was cut: checks that what was committed is there. */
+    recovered(): Promise<void>;
+  };
+  abstract readonly catalog: Catalog;
   /** The name of the driver of all platforms. */
-  readonly driverName: string;
-  readonly platforms: ReadonlyMap<string, PlatformAccess>;
-  /** Of a server that is started now. */
-  catalogOf(replica: string): Catalog;
+  abstract readonly driverName: string;
+  abstract readonly platforms: ReadonlyMap<string, PlatformAccess>;
   /** A key of a tenant's account. */
-  readonly key: string;
-  readonly chance: Chance;
-  readonly scenario: { readonly replicas: number; readonly trouble: StoreTrouble };
-  readonly database: Database;
-  readonly ssh: { of(process: ServerProcess): SshProbe };
-  readonly inspector: StoreObserver;
+  abstract readonly key: string;
+  abstract readonly ssh: { of(process: ServerProcess): SshProbe };
+  /** Commands of clients that are not finished. */
+  running = 0;
+
   /** The ports of a process with the planted fault, if there is one. */
-  plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps;
+  abstract plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps;
+
+  /** Of a server that is started now. */
+  catalogOf(_replica: string): Catalog {
+    return this.catalog;
+  }
+
+  /** Begins the database, and notifies the inspector and all servers of each commit. */
+  protected begin(shared: SharedDatabase<Store>): Database {
+    const listener = {
+      instancesChanged: (instances: readonly InstanceRecord[]) => {
+        this.inspector.instancesWritten(instances);
+        this.#tell({ instances });
+      },
+      workChanged: () => this.#tell({ work: true }),
+    };
+    return new Database(shared, listener, {
+      scheduler: this.scheduler,
+      isShared: this.scenario.replicas > 1,
+    });
+  }
+
+  protected makeReplicas(): OrchestratorReplica[] {
+    const settings = settingsOf(this.scenario);
+    return Array.from(
+      { length: this.scenario.replicas },
+      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, settings),
+    );
+  }
+
+  #tell(commit: Commit): void {
+    const { writer } = this.database;
+    for (const { process, feed } of this.replicas)
+      if (process !== undefined && process === writer) feed?.tellNow(commit);
+      else feed?.tellSoon(commit);
+  }
+
+  /** Ends the faults of the servers. */
+  healReplicas(): void {
+    for (const replica of this.replicas) {
+      replica.clockOffsetMs = 0;
+      replica.process?.resume();
+      replica.feed?.heal();
+    }
+  }
+
+  /** Closes the servers within `limitMs`, and checks that no timer and no subscription is left. */
+  async shutDown(limitMs: number): Promise<void> {
+    this.isOver = true;
+    const closing = this.replicas.map(({ serving }) => serving?.orchestrator.close());
+    await this.scheduler.runUntil(this.scheduler.now + limitMs);
+    await Promise.all(closing);
+    for (const { process, feed } of this.replicas)
+      nothingIsLeft({ timers: process?.openTimers ?? 0, subscriptions: feed?.subscriptions ?? 0 });
+  }
 }
 
 /** One of the orchestrators. */
@@ -165,4 +231,31 @@ export class OrchestratorReplica extends Replica<
   protected override log(process: ServerProcess): Log {
     return { ...super.log(process), info: () => undefined };
   }
+}
+
+const LEAST_GRACE_S = 60;
+const DAY_S = 24 * 3_600;
+
+/** The settings of the servers. Their catalog comes by another way than a file. */
+function settingsOf(scenario: ServerScenario): Settings {
+  const { config } = loadConfig({ flags: {}, env: {} });
+  const { tombstonesKeptS, heldFailuresS, disksKeptS } = scenario;
+  return {
+    config: {
+      ...config,
+      catalog: 'none',
+      rate_limits: { ...config.rate_limits, enabled: false },
+      retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
+      failed_instances: heldFailuresS === null ? {} : { hold_minutes: heldFailuresS / 60 },
+      losses: { keep_disks_hours: disksKeptS / 3_600 },
+      orphans: scenario.orphans,
+    },
+    reconcile: {
+      leaseMs: scenario.leaseS * 1_000,
+      watchIntervalMs: scenario.watchIntervalS * 1_000,
+      probeIntervalMs: scenario.probeIntervalS * 1_000,
+      holdLostClaimsMs: scenario.lostClaimsHeldS * 1_000,
+      orphanGraceMs: LEAST_GRACE_S * 1_000,
+    },
+  };
 }

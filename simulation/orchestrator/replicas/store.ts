@@ -12,19 +12,9 @@ import { SchemaChanged } from '../../../src/store/database-refused.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import type { StoreTrouble } from '../scenario.ts';
 import type { CommitFeed } from './commit-feed.ts';
 import type { Database } from './database.ts';
-
-/** How often each fault happens between a replica and its database, for each call. */
-export interface StoreTrouble {
-  unavailable: number;
-  /** The transaction is committed, and the answer lost. */
-  unknownOutcome: number;
-  /** The process dies in the middle of a transaction. */
-  death: number;
-}
-
-export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
 
 /** A unit that a server sold: how many are claimed with it. */
 export interface Sold {

@@ -1,13 +1,9 @@
 import { createKey, revokeKey } from '../../../src/orchestrator/accounts/accounts.ts';
-import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Journal } from '../../kernel/journal.ts';
 import { drawSshKey } from '../../kernel/ssh-keys.ts';
-import type { Tally } from '../../kernel/tally.ts';
+import { exchange } from '../../kernel/wire.ts';
 import { type Accounts, TENANTS } from '../accounts.ts';
-import type { Database } from '../replicas/database.ts';
-import type { OrchestratorReplica } from '../replicas/replica.ts';
+import type { OrchestratorWorld } from '../replicas/replica.ts';
 import { type Key, Tenant } from './tenant.ts';
 
 export interface Asked {
@@ -41,30 +37,10 @@ export interface ReplyInspector {
 }
 
 /** What the clients use of the world. */
-export interface ClientsWorld {
-  readonly chance: Chance;
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
-  readonly scenario: { readonly lostReplies: number };
-  readonly replicas: readonly Pick<OrchestratorReplica, 'serving'>[];
-  readonly database: Database;
-  readonly inspector: ReplyInspector;
-  readonly isCalm: boolean;
-  readonly catalog: Catalog;
-}
+type ClientsWorld = OrchestratorWorld & { readonly inspector: ReplyInspector };
 
 /** What a command uses of the world. */
-export interface WorkloadWorld extends ClientsWorld {
-  readonly clients: Clients;
-  readonly tally: Tally;
-  /** Commands that are not finished. */
-  running: number;
-  /** Ends the run with an error that no caller waits for. */
-  fail(error: unknown): void;
-}
-
-/** A client gives up on a request after this long. */
-const PATIENCE_MS = 60_000;
+export type WorkloadWorld = ClientsWorld & { readonly clients: Clients };
 
 /** The tenants, and the wire between them and the servers, which may lose an answer. */
 export class Clients {
@@ -91,34 +67,29 @@ export class Clients {
 
   /** Sends a request to one of the servers; undefined: no answer came, and the request was applied or not. */
   async ask(tenant: Tenant, asked: Asked): Promise<Reply | undefined> {
-    const { scheduler, journal, scenario, replicas } = this.#world;
+    const { scheduler, scenario, replicas } = this.#world;
     const serving = replicas.flatMap((replica) => replica.serving ?? []);
     if (serving.length === 0) return undefined;
     const { process, orchestrator } = this.chance.pick(serving);
     const key = this.#drawKey(tenant);
-    const label = `${tenant.name}#${++this.#sent}`;
-    const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
+    const { method, path, body, idempotencyKey } = asked;
     const sentAt = scheduler.now;
-    journal.note(label, `${asked.method} ${asked.path} to ${process.name}`);
-    const answer = process.reach(() => process.orDeath(async () => send(orchestrator.app, asked, key.text)));
-    const response = await Promise.race([
-      answer.catch(() => undefined),
-      process.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
-    ]);
-    scheduler.noteActivity();
-    if (response === undefined || isLost) {
-      journal.note(label, response === undefined ? 'has no answer' : `lost its answer ${response.status}`);
-      return undefined;
-    }
+    const received = await exchange(this.#world, process, orchestrator.app, {
+      ...{ method, path, body, key: key.text },
+      label: `${tenant.name}#${++this.#sent}`,
+      headers: idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey },
+      isLost: !this.#world.isCalm && this.chance.happens(scenario.lostReplies),
+    });
+    if (received === undefined) return undefined;
+    const { status, headers, text } = received;
     const reply: Reply = {
-      tenant: tenant.name,
-      method: asked.method,
-      path: asked.path,
-      ...response,
-      sentAt,
+      ...{ tenant: tenant.name, method, path, status, text, sentAt },
+      body: received.body,
+      etag: headers.get('etag'),
+      contentType: headers.get('content-type'),
+      isReplay: headers.get('idempotent-replayed') === 'true',
       arrivedAt: scheduler.now,
     };
-    journal.note(label, `${reply.status} ${brief(reply.body)}`);
     this.#world.inspector.replied(reply, tenant, key);
     return reply;
   }
@@ -152,35 +123,4 @@ export class Clients {
     const valid = keys.filter(({ revokedAt }) => revokedAt === undefined);
     return this.chance.pick(this.chance.happens(0.05) ? keys : valid);
   }
-}
-
-interface App {
-  request(path: string, init: RequestInit): Response | Promise<Response>;
-}
-
-async function send(app: App, { method, path, body, idempotencyKey }: Asked, key: string) {
-  const response = await app.request(path, {
-    method,
-    headers: {
-      Authorization: `Bearer ${key}`,
-      ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return {
-    status: response.status,
-    text,
-    body: text === '' ? null : (JSON.parse(text) as unknown),
-    etag: response.headers.get('etag'),
-    contentType: response.headers.get('content-type'),
-    isReplay: response.headers.get('idempotent-replayed') === 'true',
-  };
-}
-
-function brief(body: unknown): string {
-  if (typeof body !== 'object' || body === null) return '';
-  const { id, status, error } = body as { id?: string; status?: string; error?: { code?: string } };
-  return [id, status, typeof error === 'object' ? error.code : undefined].filter(Boolean).join(' ');
 }
