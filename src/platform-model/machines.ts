@@ -68,6 +68,10 @@ export class Machines<M extends MachineRecord> {
     return this.of(ref).filter((machine) => this.#isVisible(machine));
   }
 
+  get hasCounts(): boolean {
+    return this.#ports.rules.places !== undefined;
+  }
+
   /** Free units, and the machines that occupy units; undefined: this platform does not count. */
   inventory(avoidHosts: readonly string[] = []): Inventory | undefined {
     const { places, namesCounted = true, hosts } = this.#ports.rules;

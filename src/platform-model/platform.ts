@@ -82,7 +82,7 @@ export function driverOf<M extends MachineRecord>(
       carry('destroy', ref, () => remove(ref, cookie, () => machines.destroy(ref)), limits),
     disown: (ref, cookie, limits) =>
       carry('disown', ref, () => remove(ref, cookie, () => machines.disown(ref)), limits),
-    ...(machines.inventory() !== undefined && {
+    ...(machines.hasCounts && {
       inventory: (avoidHosts) =>
         carry('inventory', undefined, () => machines.inventory(avoidHosts) ?? noCount),
     }),

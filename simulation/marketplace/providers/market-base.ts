@@ -3,8 +3,8 @@ import type { Store } from '../../../src/marketplace/model/store.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { SharedDatabase } from '../../kernel/shared-database.ts';
 import { BaseWorld } from '../../kernel/world.ts';
-import type { Machine, SimulatedProvider } from './simulated-provider.ts';
 import type { MarketScenario } from '../scenario.ts';
+import type { Machine, SimulatedProvider } from './simulated-provider.ts';
 
 /** What the parts of a run of the marketplace use of it. */
 export abstract class MarketBase extends BaseWorld {

@@ -18,6 +18,8 @@ export async function putEmptyDatabase(product: keyof typeof open, path: string)
     made.set(product, making);
   }
   writeFileSync(path, await making, { mode: 0o600 });
+  // As it was closed: it is not checked for damage.
+  writeFileSync(`${path}.state`, 'closed');
 }
 
 async function make(product: keyof typeof open): Promise<Buffer> {
