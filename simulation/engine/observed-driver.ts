@@ -1,9 +1,9 @@
+import { aroundCalls } from '../../src/drivers/kit/around-calls.ts';
 import type {
   Listing,
   OwnerRef,
   PlatformDriver,
   Step,
-  VolumeDriver,
 } from '../../src/orchestrator/model/platform-driver.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 
@@ -27,23 +27,23 @@ export interface CallObserver {
 
 /** The same driver, whose calls the observer is told of. */
 export function observedDriver(
-  driver: PlatformDriver,
+  { writer, ...driver }: PlatformDriver,
   process: ServerProcess,
   observer: CallObserver,
 ): PlatformDriver {
-  const call = async <T>(method: string, ref: OwnerRef, run: () => Promise<Step<T>>): Promise<Step<T>> => {
+  const call = async (method: string, ref: OwnerRef, run: () => unknown): Promise<unknown> => {
     const underWay = observer.began(process, method, ref);
     let outcome = 'rejected';
     try {
-      const step = await run();
+      const step = (await run()) as Step<unknown>;
       outcome = step.outcome === 'failed' ? `failed ${step.code} (${step.detail})` : step.outcome;
       return step;
     } finally {
       observer.ended(underWay, outcome);
     }
   };
-  const list = async <T extends { ref: OwnerRef }>(run: () => Promise<Listing<T>>): Promise<Listing<T>> => {
-    const listing = await run();
+  const list = async (run: () => unknown): Promise<unknown> => {
+    const listing = (await run()) as Listing<{ ref: OwnerRef }>;
     if (listing.answer === 'listed')
       observer.listed(
         process,
@@ -51,9 +51,14 @@ export function observedDriver(
       );
     return listing;
   };
-  const { volumes, writer } = driver;
+  const observed = aroundCalls(driver, ({ name, args, limitsAt }, run) => {
+    if (name === 'list' || name === 'volumes.list') return list(() => run(args));
+    if (limitsAt === undefined || name === 'disown') return run(args);
+    const [first] = args as [OwnerRef | { ref: OwnerRef }];
+    return call(name, typeof first === 'string' ? first : first.ref, () => run(args));
+  });
   return {
-    ...driver,
+    ...observed,
     ...(writer !== undefined && {
       writer: {
         async read(key) {
@@ -66,38 +71,6 @@ export function observedDriver(
           observer.marked(process, [text], true);
         },
       },
-    }),
-    list: () => list(() => driver.list()),
-    create: (spec, ...rest) => call('create', spec.ref, () => driver.create(spec, ...rest)),
-    stop: (ref, ...rest) => call('stop', ref, () => driver.stop(ref, ...rest)),
-    start: (ref, ...rest) => call('start', ref, () => driver.start(ref, ...rest)),
-    restart: (ref, ...rest) => call('restart', ref, () => driver.restart(ref, ...rest)),
-    destroy: (ref, ...rest) => call('destroy', ref, () => driver.destroy(ref, ...rest)),
-    ...(volumes !== undefined && { volumes: observedVolumes(volumes, { call, list }) }),
-  };
-}
-
-function observedVolumes(
-  volumes: VolumeDriver,
-  {
-    call,
-    list,
-  }: {
-    call: <T>(method: string, ref: OwnerRef, run: () => Promise<Step<T>>) => Promise<Step<T>>;
-    list: <T extends { ref: OwnerRef }>(run: () => Promise<Listing<T>>) => Promise<Listing<T>>;
-  },
-): VolumeDriver {
-  const { copy } = volumes;
-  return {
-    ...volumes,
-    list: () => list(() => volumes.list()),
-    create: (spec, ...rest) => call('volumes.create', spec.ref, () => volumes.create(spec, ...rest)),
-    attach: (ref, ...rest) => call('volumes.attach', ref, () => volumes.attach(ref, ...rest)),
-    detach: (ref, ...rest) => call('volumes.detach', ref, () => volumes.detach(ref, ...rest)),
-    resize: (ref, ...rest) => call('volumes.resize', ref, () => volumes.resize(ref, ...rest)),
-    destroy: (ref, ...rest) => call('volumes.destroy', ref, () => volumes.destroy(ref, ...rest)),
-    ...(copy !== undefined && {
-      copy: (ref, ...rest) => call('volumes.copy', ref, () => copy.call(volumes, ref, ...rest)),
     }),
   };
 }

@@ -9,7 +9,6 @@ export class Journal {
   readonly #startAt: number;
   readonly #hash: Hash = createHash('sha256');
   readonly #lines: string[] = [];
-  #count = 0;
   #unhashed = '';
 
   constructor(now: () => number) {
@@ -17,13 +16,8 @@ export class Journal {
     this.#startAt = now();
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
   note(who: string, what: string): void {
     const line = `${((this.#now() - this.#startAt) / 1000).toFixed(3)} ${who} ${what}`;
-    this.#count++;
     this.#unhashed += `${line}\n`;
     if (this.#unhashed.length > 16_384) this.#flush();
     this.#lines.push(line);

@@ -11,14 +11,12 @@ export interface Outcome {
   commands: number;
   /** Of every event, in order. */
   hash: string;
-  events: number;
   tally: Tally;
   /** Calls of the servers to what they run on: a platform, or providers. */
   calls: number;
   /** How many of these calls met each fault. */
   faults: Record<string, number>;
   simulatedMs: number;
-  realMs: number;
   failure?: Failure;
 }
 
@@ -57,7 +55,6 @@ export async function runWorld<World extends BaseWorld>(
   steps: RunSteps<NoInfer<World>>,
   { seed, commands }: { seed: string; commands: number },
 ): Promise<Outcome> {
-  const startedAt = performance.now();
   let failure: Failure | undefined;
   try {
     await live(world, steps, commands);
@@ -75,10 +72,8 @@ export async function runWorld<World extends BaseWorld>(
     tally,
     calls,
     hash: journal.digest(),
-    events: journal.count,
     faults: Object.fromEntries(faultCounts),
     simulatedMs: scheduler.now - START_AT,
-    realMs: performance.now() - startedAt,
     failure,
   };
 }

@@ -1,6 +1,5 @@
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
-import type { Chance } from '../../kernel/chance.ts';
-import { type Content, type Doer, type EngineHost, FULL, READ_ONLY } from '../engine.ts';
+import { type Bytes, type Content, FULL, READ_ONLY } from '../engine.ts';
+import { Refusal, SilentHost, type SurroundingParts, Surroundings } from '../surroundings.ts';
 
 export const PROJECT = 'berth';
 export const POOL = 'default';
@@ -10,31 +9,14 @@ export const EMPTY: Content = { guest: undefined, written: [] };
 const OFFLINE_AFTER_MS = 20_000;
 /** Incus forgets an operation so long after its end. */
 const REMEMBERED_MS = 5_000;
-/** How often what Incus does in the background fails by itself. */
-const FAILURES = 0.01;
 /** How often a daemon ends while it does something in the background. */
 const ENDS = 0.01;
-
-/** Incus says no: at once, or at the end of an operation. */
-export class Refusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
 
 /** The daemon that was at it has ended. */
 export class Interrupted extends Error {}
 
 export type Config = Record<string, string>;
 export type Devices = Record<string, Record<string, string>>;
-
-/** What a disk or a volume holds. */
-export interface Bytes {
-  content: Content;
-}
 
 export interface Instance {
   name: string;
@@ -101,20 +83,19 @@ export interface Operation {
 }
 
 /** A server of the cluster. */
-export class Member implements EngineHost {
+export class Member extends SilentHost {
   readonly name: string;
   /** Where tenants reach its forwarded ports. */
   readonly publicIp: string;
   image: 'missing' | 'unpacking' | 'whole' | 'broken' = 'missing';
   /** How often its daemon has ended. */
   ends = 0;
-  silentSince: number | undefined;
   /** Why it makes no instances. */
   refusal: string | undefined;
-  readonly #fellSilent: (member: Member) => void;
-  readonly #waiting = new Set<() => void>();
+  readonly #fellSilent: (member: Member) => number;
 
-  constructor(name: string, publicIp: string, fellSilent: (member: Member) => void) {
+  constructor(name: string, publicIp: string, fellSilent: (member: Member) => number) {
+    super();
     this.name = name;
     this.publicIp = publicIp;
     this.#fellSilent = fellSilent;
@@ -125,43 +106,18 @@ export class Member implements EngineHost {
     if (this.refusal === FULL || this.refusal === READ_ONLY) throw new Refusal(500, this.refusal);
   }
 
-  get isSilent(): boolean {
-    return this.silentSince !== undefined;
-  }
-
-  set isSilent(isSilent: boolean) {
-    if (isSilent === this.isSilent) return;
-    if (isSilent) this.#fellSilent(this);
-    else {
-      this.silentSince = undefined;
-      for (const goOn of this.#waiting) goOn();
-      this.#waiting.clear();
-    }
-  }
-
-  answers(): Promise<void> {
-    if (!this.isSilent) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.add(resolve));
-  }
-
-  /** What waited for it is never carried out. */
-  forget(): void {
-    this.#waiting.clear();
+  protected override fellSilent(): number {
+    return this.#fellSilent(this);
   }
 }
 
-interface Parts {
+interface Parts extends SurroundingParts {
   members: number;
   hasForwards: boolean;
-  scheduler: Scheduler;
-  chance: Chance;
-  isCalm: () => boolean;
-  /** Something has changed. */
-  observe: (by: Doer) => void;
 }
 
 /** What Incus has, and how long it takes. */
-export class Cluster {
+export class Cluster extends Surroundings {
   readonly members: readonly Member[];
   readonly hasForwards: boolean;
   poolDriver = 'lvm';
@@ -173,11 +129,9 @@ export class Cluster {
   readonly operations = new Map<string, Operation>();
   /** Disks whose record somebody has lost, with what they were of. */
   readonly lost = new Set<Instance>();
-  readonly #parts: Parts;
-  #ids = 0;
 
   constructor(parts: Parts) {
-    this.#parts = parts;
+    super(parts);
     this.hasForwards = parts.hasForwards;
     const names =
       parts.members === 1 ? ['none'] : Array.from({ length: parts.members }, (_, index) => `m${index + 1}`);
@@ -190,41 +144,13 @@ export class Cluster {
     return this.members.length > 1;
   }
 
-  get chance(): Chance {
-    return this.#parts.chance;
-  }
-
-  get now(): number {
-    return this.#parts.scheduler.now;
-  }
-
   nowText(): string {
     return new Date(this.now).toISOString();
   }
 
-  id(): string {
-    return `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`;
-  }
-
-  observe(by: Doer): void {
-    this.#parts.observe(by);
-  }
-
   /** Throws now and then, as what an engine does may fail for reasons of its own. */
   mayFail(what: string): void {
-    if (!this.#parts.isCalm() && this.chance.happens(FAILURES)) throw new Refusal(500, what);
-  }
-
-  /** Mostly short, and long now and then. */
-  async takes(shortMs: number, longMs: number): Promise<void> {
-    const isLong = !this.#parts.isCalm() && this.chance.happens(0.08);
-    await this.#parts.scheduler.sleep(
-      isLong ? this.chance.between(shortMs, longMs) : this.chance.between(0, shortMs),
-    );
-  }
-
-  sleep(ms: number): Promise<void> {
-    return this.#parts.scheduler.sleep(ms);
+    if (this.fails()) throw new Refusal(500, what);
   }
 
   /** The member that a request names, or the only one. */
@@ -276,8 +202,7 @@ export class Cluster {
       error: undefined,
     };
     this.operations.set(operation.id, operation);
-    if (!this.#parts.isCalm() && this.chance.happens(ENDS))
-      this.#parts.scheduler.after(this.chance.between(0, 10_000), () => this.#end(member));
+    if (this.fails(ENDS)) this.parts.scheduler.after(this.chance.between(0, 10_000), () => this.#end(member));
     const isStill = (): void => {
       if (member.ends !== ends) throw new Interrupted();
     };
@@ -285,7 +210,7 @@ export class Cluster {
       if (member.ends !== ends) return;
       operation.status = status;
       operation.error = error;
-      this.#parts.scheduler.after(REMEMBERED_MS, () => this.operations.delete(operation.id));
+      this.parts.scheduler.after(REMEMBERED_MS, () => this.operations.delete(operation.id));
     };
     work(isStill, operation).then(
       () => end(200),
@@ -299,9 +224,9 @@ export class Cluster {
   }
 
   /** It cannot be reached, or its daemon has ended. */
-  #fellSilent(member: Member): void {
-    member.silentSince = this.now;
+  #fellSilent(member: Member): number {
     if (this.chance.happens(0.4)) this.#end(member);
+    return this.now;
   }
 
   /** A daemon ends, and another is started: what it was doing is left as it is. */

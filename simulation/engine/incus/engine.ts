@@ -6,6 +6,7 @@ import type { OwnerRef, PlatformDriver } from '../../../src/orchestrator/model/p
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import {
+  type Bytes,
   type Disk,
   Engine,
   type EngineParts,
@@ -14,8 +15,8 @@ import {
   type Machine,
   type RunningGuest,
 } from '../engine.ts';
+import { Refusal } from '../surroundings.ts';
 import {
-  type Bytes,
   Cluster,
   type Forward,
   type ForwardPort,
@@ -24,7 +25,6 @@ import {
   NETWORK,
   POOL,
   PROJECT,
-  Refusal,
   type Volume,
   volumesOf,
 } from './cluster.ts';

@@ -1,5 +1,5 @@
-import type { HandsOn, Machine } from '../engine.ts';
-import { type Bytes, type Cluster, EMPTY, type Instance, Interrupted, volumesOf } from './cluster.ts';
+import type { Bytes, HandsOn, Machine } from '../engine.ts';
+import { type Cluster, EMPTY, type Instance, Interrupted, volumesOf } from './cluster.ts';
 import { type InstanceApi, pathOf } from './instance-api.ts';
 
 const PERSON = 'a person';

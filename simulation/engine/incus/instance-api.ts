@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Doer, READ_ONLY } from '../engine.ts';
+import { Refusal } from '../surroundings.ts';
 import {
   type Cluster,
   type Config,
@@ -8,7 +9,6 @@ import {
   type Instance,
   Interrupted,
   PROJECT,
-  Refusal,
   volumesOf,
 } from './cluster.ts';
 

@@ -1,4 +1,5 @@
-import { type Cluster, NETWORK, type Operation, POOL, PROJECT, Refusal } from './cluster.ts';
+import { Refusal } from '../surroundings.ts';
+import { type Cluster, NETWORK, type Operation, POOL, PROJECT } from './cluster.ts';
 import { IMAGE, InstanceApi, type Reply, type Sent, tagOf } from './instance-api.ts';
 import { ForwardApi, StorageApi } from './storage-api.ts';
 

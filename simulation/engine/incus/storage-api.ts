@@ -1,3 +1,4 @@
+import { Refusal } from '../surroundings.ts';
 import {
   type Cluster,
   EMPTY,
@@ -6,7 +7,6 @@ import {
   type Member,
   POOL,
   PROJECT,
-  Refusal,
   usersOf,
   type Volume,
   volumeAt,

@@ -1,16 +1,5 @@
 import type { Doer } from '../engine.ts';
-
-/** A service says no. */
-export class Refusal extends Error {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(status: number, message: string, headers: Record<string, string> = {}) {
-    super(message);
-    this.status = status;
-    this.headers = headers;
-  }
-}
+import { Refusal } from '../surroundings.ts';
 
 /** The owner of a token. */
 export interface Who {

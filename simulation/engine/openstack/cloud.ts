@@ -1,13 +1,8 @@
 import type { Flavor, Named } from '../../../src/drivers/openstack/api.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
-import type { Chance } from '../../kernel/chance.ts';
-import type { Doer } from '../engine.ts';
-import { Refusal } from './api.ts';
+import { Refusal, type SurroundingParts, Surroundings } from '../surroundings.ts';
 import { Compute } from './compute.ts';
 import type { FloatingIp, Image, Port, Server, Volume } from './records.ts';
 
-/** How often what a service does in the background fails by itself. */
-const FAILURES = 0.01;
 const GIB = 1_024;
 /** A task that takes long takes up to so many times what it takes else. */
 const LONG = 12;
@@ -19,13 +14,7 @@ type Amounts = Record<keyof typeof QUOTA, number>;
 /** The first three numbers of the addresses of each network. */
 const PREFIXES: Record<string, string> = { tenants: '10.0.0', public: '203.0.113' };
 
-export interface CloudParts {
-  scheduler: Scheduler;
-  chance: Chance;
-  /** Whether nothing fails by itself. */
-  isCalm: () => boolean;
-  /** Something has changed. */
-  observe: (by: Doer) => void;
+export interface CloudParts extends SurroundingParts {
   /** The availability zone of each compute host. Default: two hosts in `nova`. */
   zones?: readonly string[];
   /** `reclaim_instance_interval`: DELETE makes a server SOFT_DELETED for so long. Default: it deletes. */
@@ -35,9 +24,8 @@ export interface CloudParts {
 }
 
 /** One region: what its services have, and how long it takes. Names are not unique in it. */
-export class Cloud {
-  readonly parts: CloudParts;
-  readonly chance: Chance;
+export class Cloud extends Surroundings {
+  declare readonly parts: CloudParts;
   readonly computes: readonly Compute[];
   readonly servers = new Map<string, Server>();
   readonly volumes = new Map<string, Volume>();
@@ -54,11 +42,9 @@ export class Cloud {
   readonly refusing = new Map<string, string>();
   /** Set by what runs servers: a host was restarted. */
   onRestart: (compute: Compute) => void = () => undefined;
-  #ids = 0;
 
   constructor(parts: CloudParts) {
-    this.parts = parts;
-    this.chance = parts.chance;
+    super(parts);
     const zones = parts.zones ?? ['nova', 'nova'];
     this.computes = zones.map((zone, index) => new Compute(this, `compute-${index + 1}`, zone));
     this.networks = Object.keys(PREFIXES).map((name) => ({
@@ -71,14 +57,6 @@ export class Cloud {
     }));
     this.image('ubuntu-24.04');
     this.flavor('m1.small', 2, 2 * GIB, 20);
-  }
-
-  get now(): number {
-    return this.parts.scheduler.now;
-  }
-
-  id(): string {
-    return `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`;
   }
 
   flavor(name: string, vcpus: number, ram: number, disk: number): void {
@@ -101,24 +79,9 @@ export class Cloud {
     return image;
   }
 
-  observe(by: Doer): void {
-    this.parts.observe(by);
-  }
-
-  sleep(ms: number): Promise<void> {
-    return this.parts.scheduler.sleep(ms);
-  }
-
-  /** Mostly short, and long now and then. */
-  async takes(longMs: number): Promise<void> {
-    const shortMs = longMs / LONG;
-    const isLong = !this.parts.isCalm() && this.chance.happens(0.08);
-    await this.sleep(isLong ? this.chance.between(shortMs, longMs) : this.chance.between(0, shortMs));
-  }
-
-  /** Whether something fails now for reasons of its own. */
-  fails(rate = FAILURES): boolean {
-    return !this.parts.isCalm() && this.chance.happens(rate);
+  /** A task that takes up to `longMs`, and mostly much less. */
+  task(longMs: number): Promise<void> {
+    return this.takes(longMs / LONG, longMs);
   }
 
   /** What Placement counts as used at a host, also by a server that may return there. */

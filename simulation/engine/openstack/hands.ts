@@ -1,5 +1,6 @@
 import type { HandsOn, Machine } from '../engine.ts';
-import { type Fields, Refusal } from './api.ts';
+import { Refusal } from '../surroundings.ts';
+import type { Fields } from './api.ts';
 import type { Identity } from './identity.ts';
 import type { Server } from './records.ts';
 import type { Servers } from './servers.ts';

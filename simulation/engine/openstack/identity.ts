@@ -1,5 +1,6 @@
 import type { Cloud } from '../../../src/drivers/openstack/clouds.ts';
-import { type Fields, Refusal, type Who } from './api.ts';
+import { Refusal } from '../surroundings.ts';
+import type { Fields, Who } from './api.ts';
 
 export interface Credential {
   id: string;

@@ -1,6 +1,7 @@
 import type { Answer, Sent } from '../../../src/drivers/kit/http-transport.ts';
 import type { Doer } from '../engine.ts';
-import { answer, type Fields, Refusal } from './api.ts';
+import { Refusal } from '../surroundings.ts';
+import { answer, type Fields } from './api.ts';
 import type { Cloud } from './cloud.ts';
 import type { Credential, Identity, Service } from './identity.ts';
 import type { Servers } from './servers.ts';

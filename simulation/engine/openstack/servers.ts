@@ -1,5 +1,6 @@
 import type { Doer } from '../engine.ts';
-import { assertMetadata, type Fields, Refusal, type Text, type Who } from './api.ts';
+import { Refusal } from '../surroundings.ts';
+import { assertMetadata, type Fields, type Text, type Who } from './api.ts';
 import type { Cloud } from './cloud.ts';
 import type { Compute } from './compute.ts';
 import type { Server, Transition } from './records.ts';
@@ -137,7 +138,7 @@ export class Servers {
   /** Its guest has shut itself down, or was killed at its host: Nova stops it then. */
   guestStopped(server: Server): void {
     server.isRunning = false;
-    void this.cloud.takes(NOTICED_MS).then(() => {
+    void this.cloud.task(NOTICED_MS).then(() => {
       if (server.isRunning || !this.cloud.servers.has(server.id) || server.task !== null) return;
       // nova/compute/manager.py, _sync_instance_power_state: other states keep their name.
       server.power = POWER.off;
@@ -173,7 +174,7 @@ export class Servers {
     try {
       for (const [task, longMs, ends] of transition.phases) {
         Object.assign(server, { task, updatedAt: this.cloud.now });
-        await this.cloud.takes(longMs);
+        await this.cloud.task(longMs);
         await server.host?.answers();
         if (server.work !== work) return;
         if (ends?.(server) === false) return this.#end(server, work, by);

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as shown from '../../../src/drivers/openstack/api.ts';
+import { Refusal } from '../surroundings.ts';
 import {
   type Asked,
   assertAdmin,
   type Fields,
   metadataOf,
-  Refusal,
   type Route,
   restOf,
   toMicros,

@@ -1,4 +1,5 @@
-import { Refusal } from './api.ts';
+import { Refusal } from '../surroundings.ts';
+
 import type { Cloud } from './cloud.ts';
 import { EMPTY, type Phase, type Server, STATES, type Transition, type VmState } from './records.ts';
 import type { Volumes } from './volumes.ts';

@@ -1,5 +1,6 @@
 import type { Doer } from '../engine.ts';
-import { assertMetadata, type Fields, Refusal, type Text } from './api.ts';
+import { Refusal } from '../surroundings.ts';
+import { assertMetadata, type Fields, type Text } from './api.ts';
 import type { Cloud } from './cloud.ts';
 import { EMPTY, type Mapping, type Server, type Volume } from './records.ts';
 
@@ -134,7 +135,7 @@ export class Volumes {
   /** Waits until Cinder has done it, or could not. */
   #takes(volume: Volume, status: string, longMs: number, failed: string, done?: () => void): void {
     volume.status = status;
-    void this.#cloud.takes(longMs).then(() => {
+    void this.#cloud.task(longMs).then(() => {
       if (volume.status !== status) return;
       const hasFailed = this.#cloud.fails();
       volume.status = hasFailed ? failed : 'available';
@@ -143,7 +144,7 @@ export class Volumes {
   }
 
   async #atHost(server: Server, mapping: Mapping, by: Doer, done: () => void, failed: () => void) {
-    await this.#cloud.takes(30_000);
+    await this.#cloud.task(30_000);
     await server.host?.answers();
     // What is off its host meanwhile has other attachments.
     if (server.host === undefined || !server.mappings.includes(mapping)) return;

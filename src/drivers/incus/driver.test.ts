@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import { Cluster, NETWORK, POOL, PROJECT, Refusal } from '../../../simulation/engine/incus/cluster.ts';
+import { Cluster, NETWORK, POOL, PROJECT } from '../../../simulation/engine/incus/cluster.ts';
 import { RestApi } from '../../../simulation/engine/incus/rest-api.ts';
+import { Refusal } from '../../../simulation/engine/surroundings.ts';
 import { Chance } from '../../../simulation/kernel/chance.ts';
 import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
