@@ -1,5 +1,4 @@
 import type { EnginePlant } from './engine/world.ts';
-import type { DatabaseTemplate } from './kernel/shared-database.ts';
 import type { MarketPlant } from './marketplace/world.ts';
 import type { OrchestratorPlant } from './orchestrator/world.ts';
 import { type DatabaseKind, isEngine, type Simulation, type Subject } from './runner/subject.ts';
@@ -10,26 +9,25 @@ export async function prepareSimulation(subject: Subject, on: DatabaseKind = 'sq
     const { prepareMarket } = await import('./marketplace/accounts.ts');
     const { runMarket } = await import('./marketplace/run.ts');
     const prepared = await prepareMarket(on);
-    return simulation(prepared.template, (seed, commands, plant) =>
-      runMarket(prepared, seed, commands, plant as MarketPlant),
-    );
+    return {
+      ...prepared.template,
+      run: (seed, commands, plant) => runMarket(prepared, seed, commands, plant as MarketPlant),
+    };
   }
   const { prepareOrchestrator } = await import('./orchestrator/accounts.ts');
+  const prepared = await prepareOrchestrator(on);
+  const { template } = prepared;
   if (isEngine(subject)) {
     const { runEngine } = await import('./engine/run.ts');
-    const prepared = await prepareOrchestrator(on);
-    return simulation(prepared.template, (seed, commands, plant) =>
-      runEngine(prepared, seed, commands, subject, plant as EnginePlant),
-    );
+    return {
+      ...template,
+      run: (seed, commands, plant) => runEngine(prepared, seed, commands, subject, plant as EnginePlant),
+    };
   }
   const { runOrchestrator } = await import('./orchestrator/run.ts');
-  const prepared = await prepareOrchestrator(on);
-  return simulation(prepared.template, (seed, commands, plant) =>
-    runOrchestrator(prepared, seed, commands, subject, plant as OrchestratorPlant),
-  );
+  return {
+    ...template,
+    run: (seed, commands, plant) =>
+      runOrchestrator(prepared, seed, commands, subject, plant as OrchestratorPlant),
+  };
 }
-
-const simulation = (
-  { folder, close }: Pick<DatabaseTemplate<unknown>, 'folder' | 'close'>,
-  run: Simulation['run'],
-): Simulation => ({ folder, run, close });

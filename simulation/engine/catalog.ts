@@ -14,7 +14,8 @@ if (region === undefined || cpu === undefined || spot === undefined)
 
 const sold = (units: number) => ({ placements: [{ region: REGION, units }] });
 
-const selling = (units: Record<'cpu' | 'held' | 'spot', number>): Catalog => ({
+/** One region of a few hosts, whose volumes are on one host each. */
+export const catalog: Catalog = {
   regions: new Map([
     [
       REGION,
@@ -22,14 +23,8 @@ const selling = (units: Record<'cpu' | 'held' | 'spot', number>): Catalog => ({
     ],
   ]),
   offers: new Map([
-    ['cpu', { ...cpu, ...sold(units.cpu) }],
-    ['held', { ...cpu, id: 'held', name: 'Offer held', onStop: 'hold' as const, ...sold(units.held) }],
-    ['spot', { ...spot, ...sold(units.spot) }],
+    ['cpu', { ...cpu, ...sold(4) }],
+    ['held', { ...cpu, id: 'held', name: 'Offer held', onStop: 'hold' as const, ...sold(2) }],
+    ['spot', { ...spot, ...sold(2) }],
   ]),
-});
-
-/** One region of a few hosts, whose volumes are on one host each. */
-export const catalog: Catalog = selling({ cpu: 4, held: 2, spot: 2 });
-
-/** The same after the operator has changed it. */
-export const otherCatalog: Catalog = selling({ cpu: 6, held: 1, spot: 1 });
+};

@@ -1,5 +1,6 @@
-import type { Scheduled, Scheduler } from '../../test/support/time/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
+import { Flights } from '../kernel/flights.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 
@@ -32,13 +33,6 @@ export interface Command {
 /** A driver looks so much more often than it changes something. */
 const READS_PER_CHANGE = 10;
 
-interface Flight {
-  process: ServerProcess;
-  landing: Scheduled;
-  /** Fails it for a caller that still waits. */
-  abandon: (why: string) => void;
-}
-
 interface Parts {
   scheduler: Scheduler;
   chance: Chance;
@@ -57,10 +51,11 @@ export class Commands {
   readonly counts = new Map<CommandFault, number>();
   sent = 0;
   readonly #parts: Parts;
-  readonly #flights = new Set<Flight>();
+  readonly #flights: Flights;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#flights = new Flights(parts.scheduler);
   }
 
   /** `run` is the host's part: it is done when the command arrives there, which may be when its caller has given up. */
@@ -74,18 +69,12 @@ export class Commands {
     return process.reach(() => this.#carry(process, command, () => run(scheduler.now > givenUpAt)));
   }
 
-  /** Half of what it had sent is lost; the rest arrives. */
   died(process: ServerProcess): void {
-    for (const flight of [...this.#flights])
-      if (flight.process === process && this.#parts.chance.happens(0.5)) this.#drop(flight);
+    this.#flights.died(process, this.#parts.chance);
   }
 
-  /** Nothing that is under way arrives any more. */
   clear(): void {
-    for (const flight of [...this.#flights]) {
-      this.#drop(flight);
-      flight.abandon('the connection was closed');
-    }
+    this.#flights.clear();
   }
 
   #carry<T>(process: ServerProcess, command: Command, run: () => Promise<T>): Promise<T> {
@@ -105,17 +94,14 @@ export class Commands {
         then(arrive());
         return;
       }
-      const flight: Flight = {
+      const drop = this.#flights.begin(
         process,
-        abandon: fail,
-        landing: scheduler.after(afterMs, () => {
-          this.#flights.delete(flight);
-          then(arrive());
-        }),
-      };
-      this.#flights.add(flight);
+        afterMs,
+        () => then(arrive()),
+        () => fail('the connection was closed'),
+      );
       // The child of a caller that gives up is killed: what it had not sent yet is not sent any more.
-      command.signal?.addEventListener('abort', () => chance.happens(0.5) && this.#drop(flight));
+      command.signal?.addEventListener('abort', () => chance.happens(0.5) && drop());
     };
     const answer = (answered: Promise<T>): void => void answered.then(resolve, reject);
     const drop = (answered: Promise<T>): void => void answered.catch(() => undefined);
@@ -185,10 +171,5 @@ export class Commands {
   #note(process: ServerProcess, { host, line }: Command, fault: CommandFault): void {
     this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
     this.#parts.journal.note(process.name, `→ ${host.name} ${line} [${fault}]`);
-  }
-
-  #drop(flight: Flight): void {
-    flight.landing.cancel();
-    this.#flights.delete(flight);
   }
 }

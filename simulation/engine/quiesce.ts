@@ -1,6 +1,6 @@
 import { idOf, refOf } from '../../src/orchestrator/model/attempt.ts';
 import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
-import { findViolation, hold } from '../kernel/violation.ts';
+import { hold, untilHeld } from '../kernel/violation.ts';
 import {
   attachmentsMatch,
   claimsMatchRows,
@@ -13,18 +13,13 @@ import { theEndedRead404 } from '../orchestrator/invariants/tombstones.ts';
 import { checkOutages, TOLD_WITHIN_MS } from './check-outages.ts';
 import { isOf } from './engine.ts';
 import { bytesAreFound } from './invariants/bytes.ts';
-import { refusalsAreTold, rowsMatchEngine } from './invariants/rest.ts';
-import { isAccountedFor } from './invariants/sightings.ts';
-import { nothingIsLeftOf } from './invariants/traces.ts';
+import { isAccountedFor, nothingIsLeftOf, refusalsAreTold, rowsMatchEngine } from './invariants/rest.ts';
 import type { EngineWorld } from './world.ts';
 
-const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
 /** Longer than every backoff and grace period, beside the times for which the scenario keeps things. */
 const LONGEST_MS = 15 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
-/** Longer than any call that is under way. */
-const LONGEST_CLOSE_MS = 60_000;
 
 /** Ends all faults, waits until all work is done, and checks the invariants of a system at rest. */
 export async function quiesce(world: EngineWorld): Promise<void> {
@@ -38,17 +33,18 @@ export async function quiesce(world: EngineWorld): Promise<void> {
   // Servers restart, and are shown what silent hosts hid and a restored database has forgotten.
   await scheduler.runUntil(scheduler.now + MINUTE_MS);
   const latest = calmSince + keptMs + longestWrongClockMs(world) + LONGEST_MS;
-  let problem = await findViolation(() => checkRest(world));
-  while (problem !== undefined && scheduler.now < latest) {
-    await scheduler.runUntil(scheduler.now + STEP_MS);
-    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) {
-      await world.acceptLosses();
-      await world.orderRemovals();
-    }
-    inspector.assertHeld();
-    problem = await findViolation(() => checkRest(world));
-  }
-  if (problem !== undefined) throw problem;
+  await untilHeld(
+    scheduler,
+    latest,
+    () => checkRest(world),
+    async () => {
+      if (scheduler.now - calmSince > OPERATOR_AFTER_MS) {
+        await world.acceptLosses();
+        await world.orderRemovals();
+      }
+      inspector.assertHeld();
+    },
+  );
   await scheduler.runUntil(scheduler.now + MINUTE_MS);
   inspector.assertHeld();
   await checkRest(world);
@@ -64,18 +60,12 @@ function longestWrongClockMs({ replicas: [lone, ...others] }: EngineWorld): numb
   return lone === undefined || others.length > 0 ? 0 : 2 * lone.mostOffMs;
 }
 
-/** Closes the servers, and checks that no timer and no subscription is left. */
-export async function shutDown(world: EngineWorld): Promise<void> {
-  await world.shutDown(LONGEST_CLOSE_MS);
-}
-
 function endFaults(world: EngineWorld): void {
   world.journal.note('world', 'comes to rest');
   world.isCalm = true;
   world.engine.clear();
   world.people.rest();
   world.healReplicas();
-  world.rollouts.rest();
 }
 
 /** What is refused for two minutes is told, before people look. */

@@ -1,24 +1,7 @@
 import type { Chance } from '../kernel/chance.ts';
-import type { ServerScenario } from '../orchestrator/scenario.ts';
+import { type ServerScenario, times } from '../orchestrator/scenario.ts';
 import type { ServerFault } from '../orchestrator/server-faults.ts';
 import type { CommandFaultRates } from './commands.ts';
-
-/** What people do at the engine, how often for each command of a client. */
-export interface PeopleRates {
-  move: number;
-  evacuate: number;
-  rename: number;
-  undefine: number;
-  clone: number;
-  remove: number;
-  powerOff: number;
-  /** A machine's removal is refused. */
-  protect: number;
-  /** What only some engines know, such as a server that is rescued or shelved. */
-  meddle: number;
-  /** A host answers nothing for a while. */
-  silence: number;
-}
 
 /**
  * - `refuse`, `full`, `readOnly`: a host refuses each create alike, or its pool takes no writes
@@ -37,16 +20,30 @@ export interface EngineScenario extends ServerScenario {
   failOver: number;
   /** How often an older backup of it is restored. */
   restore: number;
-  /** How often a server gets another catalog. */
-  newCatalog: number;
-  /** How often one server is upgraded, and migrates the database, before the others. */
-  upgrade: number;
   people: PeopleRates;
   /** What a person has to mend, if anything. */
   outage: Outage | undefined;
   /** How often a tenant writes something, for each command of a client. */
   writes: number;
 }
+
+/** What people do at the engine, how often for each command of a client. */
+const PEOPLE = {
+  move: 0.03,
+  evacuate: 0.004,
+  rename: 0.02,
+  undefine: 0.01,
+  clone: 0.01,
+  remove: 0.005,
+  powerOff: 0.01,
+  /** A host answers nothing for a while. */
+  silence: 0.02,
+  /** What only some engines know, such as a server that is rescued or shelved. */
+  meddle: 0.06,
+  /** A machine's removal is refused. */
+  protect: 0.02,
+};
+export type PeopleRates = Record<keyof typeof PEOPLE, number>;
 
 /** A tenth of the seeds have no faults, and in a third nobody touches the engine. */
 export function drawScenario(chance: Chance): EngineScenario {
@@ -66,8 +63,6 @@ export function drawScenario(chance: Chance): EngineScenario {
     },
     failOver: 0.002 * severity,
     restore: 0.001 * severity,
-    newCatalog: 0.004 * severity,
-    upgrade: 0.002 * severity,
     serverFaults: {
       crash: 0.01 * severity,
       powerCut: 0.003 * severity,
@@ -75,18 +70,7 @@ export function drawScenario(chance: Chance): EngineScenario {
       partition: 0.006 * severity,
       clockJump: 0.003 * severity,
     },
-    people: {
-      move: 0.03 * hands,
-      evacuate: 0.004 * hands,
-      rename: 0.02 * hands,
-      undefine: 0.01 * hands,
-      clone: 0.01 * hands,
-      remove: 0.005 * hands,
-      powerOff: 0.01 * hands,
-      silence: 0.02 * hands,
-      meddle: 0.06 * hands,
-      protect: 0.02 * hands,
-    },
+    people: times(PEOPLE, hands),
     outage:
       hands === 0 || chance.fork('has outages').happens(0.5)
         ? undefined

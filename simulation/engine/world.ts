@@ -2,10 +2,13 @@ import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrat
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { orderDestroy } from '../../src/orchestrator/instances/destroy.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
 import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
-import type { Taken } from '../orchestrator/accounts.ts';
+import type { SharedDatabase } from '../kernel/shared-database.ts';
+import type { Accounts } from '../orchestrator/accounts.ts';
+import { SimulatedSsh } from '../orchestrator/platform/ssh.ts';
 import type { Database } from '../orchestrator/replicas/database.ts';
 import {
   type OrchestratorReplica,
@@ -26,9 +29,7 @@ import { observedDriver } from './observed-driver.ts';
 import { OpenStackEngine } from './openstack/engine.ts';
 import { Outages } from './outages.ts';
 import { People } from './people.ts';
-import { Rollouts } from './rollouts.ts';
 import { drawScenario, type EngineScenario } from './scenario.ts';
-import { GuestSsh } from './ssh.ts';
 import { Writers } from './writers.ts';
 
 const ACCEPTED_FOR_MS = 3_600_000;
@@ -45,12 +46,11 @@ export class EngineWorld extends OrchestratorWorld {
   readonly engine: Engine;
   readonly people: People;
   readonly outages: Outages;
-  readonly ssh: GuestSsh;
+  readonly ssh: SimulatedSsh;
   readonly database: Database;
   readonly clients: Clients;
   readonly writers: Writers;
   readonly backups: Backups;
-  readonly rollouts: Rollouts;
   /** The ids of instances whose removal the operator ordered. */
   readonly removedByOperator = new Set<string>();
   readonly key: string;
@@ -59,7 +59,13 @@ export class EngineWorld extends OrchestratorWorld {
 
   readonly #plant: EnginePlant | undefined;
 
-  constructor(seed: string, { database, accounts }: Taken, name: EngineName, plant?: EnginePlant) {
+  constructor(
+    seed: string,
+    shared: SharedDatabase<Store>,
+    accounts: Accounts,
+    name: EngineName,
+    plant?: EnginePlant,
+  ) {
     super();
     this.#plant = plant;
     const { scheduler, journal } = this;
@@ -91,13 +97,18 @@ export class EngineWorld extends OrchestratorWorld {
     this.engine = new Engines[name](parts);
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
-    this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
-    this.database = this.begin(database);
+    this.ssh = new SimulatedSsh({
+      ...{ scheduler, isCalm, chance: chance.fork('ssh') },
+      guestAt: (host, port) => {
+        const found = engine.guestAt(host, port);
+        return found && { ...found.guest, ref: found.machine.ref, readyAt: found.readyAt };
+      },
+    });
+    this.database = this.begin(shared);
     this.clients = new Clients(this, accounts);
     this.outages = new Outages(this, chance.fork('outages'));
     this.writers = new Writers(this, chance.fork('writers'));
     this.backups = new Backups(this, chance.fork('backups'));
-    this.rollouts = new Rollouts(this, chance.fork('rollouts'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
       driver: (process, clock) => observedDriver(engine.driver(process, clock), process, this.inspector),
@@ -109,10 +120,6 @@ export class EngineWorld extends OrchestratorWorld {
 
   get driverName(): string {
     return this.engine.driverName;
-  }
-
-  override catalogOf(replica: string): Catalog {
-    return this.rollouts.catalogOf(replica);
   }
 
   plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps {

@@ -13,17 +13,6 @@ Sqlite.prototype.pragma = function (this: Sqlite.Database, ...args: Parameters<t
   return pragma.apply(this, args);
 };
 
-/** Compiled statements by their text: a run executes some hundred statements, thousands of times each. */
-const statements = new WeakMap<Sqlite.Database, Map<string, Sqlite.Statement>>();
-const { prepare } = Sqlite.prototype;
-Sqlite.prototype.prepare = function (this: Sqlite.Database, source: string): Sqlite.Statement {
-  const known = statements.get(this) ?? new Map<string, Sqlite.Statement>();
-  statements.set(this, known);
-  const statement = known.get(source) ?? prepare.call(this, source);
-  known.set(source, statement);
-  return statement.reader ? statement.raw(false) : statement;
-} as typeof prepare;
-
 /** Makes a folder in memory where there is one: a run makes thousands of commits, and each is synced. */
 export function makeFolder(): string {
   return mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'berth-sim-'));

@@ -1,3 +1,7 @@
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
+
+const STEP_MS = 30_000;
+
 /** An invariant does not hold. */
 export class Violation extends Error {
   override readonly name = 'Violation';
@@ -32,6 +36,22 @@ export async function findViolation(check: () => Promise<void>): Promise<Violati
     if (error instanceof Violation) return error;
     throw error;
   }
+}
+
+/** Lets time go on, and acts in between, until `check` holds. @throws {Violation} that it still finds at `latest` */
+export async function untilHeld(
+  scheduler: Scheduler,
+  latest: number,
+  check: () => Promise<void>,
+  act: () => Promise<void>,
+): Promise<void> {
+  let problem = await findViolation(check);
+  while (problem !== undefined && scheduler.now < latest) {
+    await scheduler.runUntil(scheduler.now + STEP_MS);
+    await act();
+    problem = await findViolation(check);
+  }
+  if (problem !== undefined) throw problem;
 }
 
 /** I28: a server that was closed has left nothing behind. */

@@ -25,25 +25,6 @@ export const noTrouble: MarketTrouble = {
   pause: 0,
 };
 
-/** How often each fault is injected, for each command. */
-export interface MarketFaultRates {
-  crash: number;
-  powerCut: number;
-  clockJump: number;
-  pause: number;
-  outage: number;
-  /** A provider answers 404 for all our resources for a while, as for the key of another account. */
-  denial: number;
-  reclaim: number;
-  blink: number;
-  break: number;
-  vanish: number;
-  reprice: number;
-  soldOut: number;
-  powerOff: number;
-  volumeBreak: number;
-}
-
 /** What is drawn once from the seed, before the run begins. */
 export interface MarketScenario {
   replicas: number;
@@ -67,13 +48,15 @@ export interface MarketScenario {
   options: MarketplaceOptions;
 }
 
-const FAULT_RATES: MarketFaultRates = {
+/** How often each fault is injected, for each command. */
+const FAULT_RATES = {
   crash: 0.04,
   powerCut: 0.01,
   clockJump: 0.02,
   volumeBreak: 0.01,
   pause: 0.04,
   outage: 0.03,
+  /** A provider answers 404 for all our resources for a while, as for the key of another account. */
   denial: 0.02,
   reclaim: 0.05,
   blink: 0.05,
@@ -84,11 +67,13 @@ const FAULT_RATES: MarketFaultRates = {
   powerOff: 0.02,
 };
 
+export type MarketFaultRates = Record<keyof typeof FAULT_RATES, number>;
+
 export function drawMarketScenario(chance: Chance): MarketScenario {
   const severity = chance.pick([0, 0.5, 1, 1, 2]);
   const faultRates = Object.fromEntries(
     Object.entries(FAULT_RATES).map(([name, rate]) => [name, rate * severity]),
-  ) as unknown as MarketFaultRates;
+  ) as MarketFaultRates;
   return {
     replicas: Number(chance.weighted({ 1: 3, 2: 5, 3: 2 })),
     callFaultRate: chance.pick([0, 0.03, 0.1, 0.25]),

@@ -1,5 +1,5 @@
 import type { Failure } from '../runner/run-world.ts';
-import type { Subject } from '../runner/subject.ts';
+import { isEngine } from '../runner/subject.ts';
 import { isPatch, type Mutant } from './mutant.ts';
 import type { Run } from './worker.ts';
 import { Worker } from './workers.ts';
@@ -12,16 +12,6 @@ export interface Hunted {
   seed: number;
 }
 
-const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
-  orchestrator: 40,
-  platforms: 40,
-  hosts: 40,
-  libvirt: 30,
-  incus: 30,
-  exec: 30,
-  openstack: 30,
-  marketplace: 40,
-};
 export const MOST_SEEDS = 500;
 
 /** Looks for mutants, and holds each find against the same seed without the mutant. */
@@ -34,7 +24,7 @@ export class Hunt {
 
   /** The first of these seeds that fails with the mutant and holds without it; null: there is none. */
   async find(mutant: Mutant, seeds: { first: number; last: number }): Promise<Hunted | null> {
-    const { id, simulation: subject, commands = HUNT_COMMANDS[subject] } = mutant;
+    const { id, simulation: subject, commands = isEngine(subject) ? 30 : 40 } = mutant;
     const patched = isPatch(mutant.plant) ? new Worker(id) : undefined;
     try {
       for (let seed = seeds.first; seed <= seeds.last; seed++) {

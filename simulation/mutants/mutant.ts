@@ -5,7 +5,7 @@ export interface Mutant<Plant extends AnyPlant = AnyPlant> {
   id: string;
   simulation: Subject;
   title: string;
-  /** How many commands a run of the hunt has; default: those of `HUNT_COMMANDS`. */
+  /** How many commands a run of the hunt has. Default: 40, of a real driver 30. */
   commands?: number;
   /** Changes the ports that a process starts with; a patch, where only the source has the guard. */
   plant: Plant | Patch;

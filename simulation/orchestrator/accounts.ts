@@ -4,7 +4,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { Scheduler } from '../../test/support/time/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { prepareFile } from '../kernel/database-file.ts';
-import type { DatabaseTemplate, SharedDatabase } from '../kernel/shared-database.ts';
+import type { DatabaseTemplate } from '../kernel/shared-database.ts';
 import type { DatabaseKind } from '../runner/subject.ts';
 
 /** One tenant's account, with its first key. */
@@ -24,12 +24,6 @@ export interface Prepared {
   accounts: Accounts;
 }
 
-/** What one run starts from. */
-export interface Taken {
-  database: SharedDatabase<Store>;
-  accounts: Accounts;
-}
-
 /** Makes the database that every run copies: migrated, checked and filled once. */
 export async function prepareOrchestrator(on: DatabaseKind = 'sqlite'): Promise<Prepared> {
   const accounts = {} as Record<TenantName, Account>;
@@ -45,9 +39,4 @@ export async function prepareOrchestrator(on: DatabaseKind = 'sqlite'): Promise<
   const { preparePostgres } = await import('../kernel/postgres-database.ts');
   const { openPostgresStore } = await import('../../src/store/postgres/store.ts');
   return { template: await preparePostgres('orchestrator', openPostgresStore, fill), accounts };
-}
-
-/** The database of one more run. */
-export async function take({ template, accounts }: Prepared): Promise<Taken> {
-  return { database: await template.take(), accounts };
 }

@@ -1,6 +1,6 @@
 import { concerns } from '../../src/orchestrator/model/cordon.ts';
 import { sizeGbOf } from '../../src/platform-model/records.ts';
-import { findViolation, hold } from '../kernel/violation.ts';
+import { hold, untilHeld } from '../kernel/violation.ts';
 import { catalog } from './catalog.ts';
 import { endHostFaults } from './host-faults.ts';
 import { isSoldByCount } from './invariants/counts.ts';
@@ -25,7 +25,6 @@ import { oldTombstonesArePruned, theEndedRead404 } from './invariants/tombstones
 import { acceptRealLosses, removeLateMachines } from './operator.ts';
 import type { World } from './world.ts';
 
-const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
 /** Longer than every backoff, reservation, wrong clock and grace period. */
 const LONGEST_MS = 5 * 60 * MINUTE_MS;
@@ -33,8 +32,6 @@ const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 const STEADY_MS = 60_000;
 /** A machine that is kept is looked at now and then. */
 const CALLS_FOR_KEPT = 2;
-/** Longer than any call that is under way. */
-const LONGEST_CLOSE_MS = 20_000;
 
 /** Ends all faults, waits until all work is done, and checks the invariants of a system at rest. */
 export async function quiesce(world: World): Promise<void> {
@@ -49,8 +46,7 @@ export async function quiesce(world: World): Promise<void> {
   inspector.assertHeld();
   const kept = countKept(world);
   if (kept === keptBefore) {
-    const problem = await findViolation(() => checkRest(world));
-    if (problem !== undefined) throw problem;
+    await checkRest(world);
     const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
     const callsARound = world.traits.counts === 'not' ? 2 : 3;
     const listings = Math.ceil(rounds) * world.replicas.length * callsARound;
@@ -65,17 +61,18 @@ export async function quiesce(world: World): Promise<void> {
 /** Waits until all work is done. The operator acts a while after the faults ended, at `calmSince`. */
 async function comeToRest(world: World, calmSince: number): Promise<void> {
   const { scheduler, inspector } = world;
-  let problem = await findViolation(() => checkRest(world));
-  while (problem !== undefined && scheduler.now < calmSince + LONGEST_MS) {
-    await scheduler.runUntil(scheduler.now + STEP_MS);
-    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) {
-      await acceptRealLosses(world);
-      await removeLateMachines(world);
-    }
-    inspector.assertHeld();
-    problem = await findViolation(() => checkRest(world));
-  }
-  if (problem !== undefined) throw problem;
+  await untilHeld(
+    scheduler,
+    calmSince + LONGEST_MS,
+    () => checkRest(world),
+    async () => {
+      if (scheduler.now - calmSince > OPERATOR_AFTER_MS) {
+        await acceptRealLosses(world);
+        await removeLateMachines(world);
+      }
+      inspector.assertHeld();
+    },
+  );
 }
 
 /** How many failed instances still have their machine, for the operator to look at. */
@@ -101,7 +98,7 @@ async function checkEnded(world: World): Promise<void> {
       .map(({ id, accountId }) => ({ path: `/v1/volumes/${id}`, id, accountId, mayBePruned: true })),
   ].filter(({ id }) => inspector.history.end(id) !== undefined);
   // A server whose clock was ahead counts from there.
-  const isPruned = traits.keepsNotes && tally.clockJumps === 0;
+  const isPruned = traits.manifest.keepsNotes && tally.clockJumps === 0;
   for (const { id, mayBePruned } of ended)
     if (isPruned && mayBePruned && (inspector.history.lastWrite(id) ?? 0) < oldAt)
       oldTombstonesArePruned(id, inspector.isPruned(id));
@@ -113,11 +110,6 @@ async function checkEnded(world: World): Promise<void> {
   await scheduler.runUntil(scheduler.now + MINUTE_MS);
   for (const reply of await Promise.all(asked)) if (reply !== undefined) theEndedRead404(reply);
   inspector.assertHeld();
-}
-
-/** Closes the servers, and checks that no timer and no subscription is left. */
-export async function shutDown(world: World): Promise<void> {
-  await world.shutDown(LONGEST_CLOSE_MS);
 }
 
 function endFaults(world: World): void {

@@ -1,10 +1,10 @@
 import { type Outcome, runWorld } from '../runner/run-world.ts';
-import { type Prepared, take } from './accounts.ts';
+import type { Prepared } from './accounts.ts';
 import { checkSoundPlatform } from './check-sound-platform.ts';
 import { injectFaults } from './fault-injection.ts';
 import { injectHostFaults } from './host-faults.ts';
 import { acceptRealLosses } from './operator.ts';
-import { checkCapacity, quiesce, shutDown } from './quiesce.ts';
+import { checkCapacity, quiesce } from './quiesce.ts';
 import { command } from './workload/commands.ts';
 import { type OrchestratorPlant, type OrchestratorSubject, World } from './world.ts';
 
@@ -14,13 +14,13 @@ const LONGEST_PAUSE_MS = 120_000;
 
 /** Runs orchestrators over a simulated platform, over two of which one is sound, or over one of several hosts. Never throws. */
 export async function runOrchestrator(
-  prepared: Prepared,
+  { template, accounts }: Prepared,
   seed: string,
   commands: number,
   subject: OrchestratorSubject = 'orchestrator',
   plant?: OrchestratorPlant,
 ): Promise<Outcome> {
-  const world = new World(seed, await take(prepared), subject, plant);
+  const world = new World(seed, await template.take(), accounts, subject, plant);
   const startedAt = world.scheduler.now;
   return runWorld(
     world,
@@ -39,7 +39,8 @@ export async function runOrchestrator(
         world.inspector.assertHeld();
       },
       quiesce,
-      shutDown,
+      // Longer than any call that is under way.
+      shutDown: (world) => world.shutDown(20_000),
     },
     { seed, commands },
   );

@@ -12,27 +12,6 @@ export interface StoreTrouble {
 
 export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
 
-/** How often each fault is injected, for each command. */
-export interface FaultRates {
-  crash: number;
-  powerCut: number;
-  pause: number;
-  partition: number;
-  clockJump: number;
-  outage: number;
-  revokedCredential: number;
-  reclaim: number;
-  reap: number;
-  powerOff: number;
-  suspend: number;
-  breakDown: number;
-  loss: number;
-  move: number;
-  wrongPlatform: number;
-  /** Hosts are cordoned or added, where the platform counts what there is. */
-  cordon: number;
-}
-
 /** What is drawn of the servers once from the seed, before the run begins. */
 export interface ServerScenario {
   replicas: number;
@@ -104,6 +83,37 @@ export function withTwoPlatforms(drawn: Scenario, chance: Chance): Scenario {
   };
 }
 
+/** How often each fault is injected, for each command, at a severity of 1. */
+const FAULT_RATES = {
+  crash: 0.01,
+  powerCut: 0.003,
+  pause: 0.008,
+  partition: 0.006,
+  clockJump: 0.005,
+  outage: 0.006,
+  revokedCredential: 0.003,
+  reclaim: 0.008,
+  reap: 0.006,
+  powerOff: 0.006,
+  suspend: 0.006,
+  breakDown: 0.002,
+  loss: 0.002,
+  move: 0.003,
+  wrongPlatform: 0.001,
+  /** Hosts are cordoned or added, where the platform counts what there is. */
+  cordon: 0,
+};
+export type FaultRates = Record<keyof typeof FAULT_RATES, number>;
+
+/** The same rates at another severity. */
+export function times<Name extends string>(
+  rates: Record<Name, number>,
+  severity: number,
+): Record<Name, number> {
+  const entries = Object.entries<number>(rates).map(([name, rate]) => [name, rate * severity]);
+  return Object.fromEntries(entries);
+}
+
 /** A tenth of the seeds have no faults: they show what frequent faults would hide. */
 export function drawScenario(chance: Chance): Scenario {
   const isCalm = chance.happens(0.1);
@@ -117,24 +127,7 @@ export function drawScenario(chance: Chance): Scenario {
       unknownOutcome: 0.001 * severity,
       death: 0.0004 * severity,
     },
-    faultRates: {
-      crash: 0.01 * severity,
-      powerCut: 0.003 * severity,
-      pause: 0.008 * severity,
-      partition: 0.006 * severity,
-      clockJump: 0.005 * severity,
-      outage: 0.006 * severity,
-      revokedCredential: 0.003 * severity,
-      reclaim: 0.008 * severity,
-      reap: 0.006 * severity,
-      powerOff: 0.006 * severity,
-      suspend: 0.006 * severity,
-      breakDown: 0.002 * severity,
-      loss: 0.002 * severity,
-      move: 0.003 * severity,
-      wrongPlatform: 0.001 * severity,
-      cordon: 0,
-    },
+    faultRates: times(FAULT_RATES, severity),
     lostReplies: isCalm ? 0 : 0.03,
     paceMs: chance.pick([1_000, 3_000, 9_000]),
     leaseS: chance.pick([15, 30]),

@@ -1,18 +1,20 @@
 import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrator.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
 import { callTimeoutMs } from '../../src/work/lease-time.ts';
 import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Plant } from '../kernel/replica.ts';
+import type { SharedDatabase } from '../kernel/shared-database.ts';
 import type { EngineName, Subject } from '../runner/subject.ts';
-import type { Taken } from './accounts.ts';
+import type { Accounts } from './accounts.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { OperatorCordons } from './operator-cordons.ts';
 import { CallFaults } from './platform/call-faults.ts';
 import { simulatedDriver } from './platform/driver.ts';
-import { Addresses } from './platform/platform.ts';
+import { Addresses, type Machine, SSH_PORT } from './platform/platform.ts';
 import {
   type AllMachines,
   type AllVolumes,
@@ -72,7 +74,8 @@ export class World extends OrchestratorWorld {
 
   constructor(
     seed: string,
-    { database, accounts }: Taken,
+    shared: SharedDatabase<Store>,
+    accounts: Accounts,
     subject: OrchestratorSubject,
     plant?: OrchestratorPlant,
   ) {
@@ -120,8 +123,17 @@ export class World extends OrchestratorWorld {
     const machines = allMachines(this.sites.values());
     this.machines = machines;
     this.volumes = allVolumes(this.sites.values());
-    this.ssh = new SimulatedSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
-    this.database = this.begin(database);
+    this.ssh = new SimulatedSsh({
+      ...{ scheduler, isCalm: () => faults.isOver, chance: chance.fork('ssh') },
+      guestAt: (host, port) => {
+        const isThere = ({ ip, power }: Machine): boolean => ip === host && power === 'running';
+        const machine = port === SSH_PORT ? machines.all().find(isThere) : undefined;
+        if (machine === undefined) return undefined;
+        const { hostKey, sshReadyAt, spec } = machine;
+        return { ref: spec.ref, hostKey, keys: spec.sshKeys, readyAt: sshReadyAt };
+      },
+    });
+    this.database = this.begin(shared);
     this.clients = new Clients(this, accounts);
     this.cordons = new OperatorCordons(this, chance.fork('operator-cordons'));
     this.key = accounts.alpha.key;

@@ -55,27 +55,19 @@ export class Summary {
   }
 }
 
-/** What was simulated, and the fault that was planted into it, if any. */
-interface Planted {
-  subject?: Subject;
-  on?: DatabaseKind;
-  mutant?: string | undefined;
-}
-
-/** The line that repeats a run exactly. */
-function toRepro(
-  { seed, commands }: { seed: number | string; commands: number },
-  { subject = 'orchestrator', on, mutant }: Planted,
+/** A failure, with the line that repeats it exactly. */
+export function describeFailure(
+  { failure, seed, commands }: Outcome,
+  {
+    subject = 'orchestrator',
+    on,
+    mutant,
+  }: { subject?: Subject; on?: DatabaseKind; mutant?: string | undefined } = {},
 ): string {
-  const of = flagsOf(subject, on)
-    .map((flag) => `${flag} `)
-    .join('');
-  const planted = mutant === undefined ? '' : `--mutant ${mutant} `;
-  return `npm run sim -- ${of}${planted}--seed ${seed} --commands ${commands}`;
-}
-
-export function describeFailure(outcome: Outcome, planted: Planted = {}): string {
-  const { failure } = outcome;
   if (failure === undefined) return '';
-  return [...failure.trace, '', failure.message, `repeat it: ${toRepro(outcome, planted)}`, ''].join('\n');
+  const planted = mutant === undefined ? [] : ['--mutant', mutant];
+  const flags = [...flagsOf(subject, on), ...planted, `--seed ${seed} --commands ${commands}`];
+  return [...failure.trace, '', failure.message, `repeat it: npm run sim -- ${flags.join(' ')}`, ''].join(
+    '\n',
+  );
 }

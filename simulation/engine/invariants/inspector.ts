@@ -7,6 +7,7 @@ import { orderNamesARequest } from '../../orchestrator/invariants/orders.ts';
 import { RowInspector } from '../../orchestrator/invariants/row-inspector.ts';
 import { destroyedIsProved, endIsTrue, type Written } from '../../orchestrator/invariants/rows.ts';
 import type { VolumeWritten } from '../../orchestrator/invariants/volume-rows.ts';
+import type { SimulatedSsh } from '../../orchestrator/platform/ssh.ts';
 import type { OrchestratorWorld } from '../../orchestrator/replicas/replica.ts';
 import type { Clients, Reply } from '../../orchestrator/workload/clients.ts';
 import type { Key, Tenant } from '../../orchestrator/workload/tenant.ts';
@@ -23,18 +24,17 @@ import type { CallObserver, UnderWay } from '../observed-driver.ts';
 import { lastMark, OTHER_SERVER } from '../outages.ts';
 import type { PeopleObserver } from '../people.ts';
 import type { EngineScenario, PeopleRates } from '../scenario.ts';
-import type { GuestSsh } from '../ssh.ts';
 import { addressesDiffer, machinesDiffer } from './addresses.ts';
 import { bytesAreKept, copiesOf, type Writing } from './bytes.ts';
 import { nothingIsChanged, oneCallAtATime } from './calls.ts';
 import { removalIsOrdered } from './removals.ts';
-import { absenceIsNotTold } from './sightings.ts';
+import { absenceIsNotTold } from './rest.ts';
 
 /** What the inspector compares the rows with. */
 interface InspectedWorld extends OrchestratorWorld {
   readonly scenario: EngineScenario;
   readonly engine: Engine;
-  readonly ssh: GuestSsh;
+  readonly ssh: SimulatedSsh;
   readonly clients: Clients;
   /** The ids of instances whose removal the operator ordered. */
   readonly removedByOperator: ReadonlySet<string>;
@@ -226,7 +226,7 @@ export class EngineInspector
   protected override checkWritten(written: Written): void {
     const { ssh, scenario, clients, engine } = this.world;
     const { after } = written;
-    this.checkRow(written, ssh.proof(after.ownerRef));
+    this.checkRow(written, ssh.proof(after.ownerRef, []));
     const own = engine.machines().filter(({ ref, isCopy }) => isOf(after.id, ref) && !isCopy);
     const truth = {
       machines: own,

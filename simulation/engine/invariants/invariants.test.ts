@@ -5,8 +5,7 @@ import type { Disk, Machine } from '../engine.ts';
 import { addressesDiffer, machinesDiffer } from './addresses.ts';
 import { bytesAreFound, bytesAreKept, copiesOf } from './bytes.ts';
 import { removalIsOrdered } from './removals.ts';
-import { refusalsAreTold, rowsMatchEngine } from './rest.ts';
-import { absenceIsNotTold, isAccountedFor } from './sightings.ts';
+import { absenceIsNotTold, isAccountedFor, refusalsAreTold, rowsMatchEngine } from './rest.ts';
 
 const REF = 'berth-inst-1';
 const order = recordedOrder({ reason: 'tenant', by: 'acct-a', at: 1_000 });

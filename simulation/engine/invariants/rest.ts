@@ -31,3 +31,32 @@ export function refusalsAreTold(
   for (const { id } of refused)
     hold('I44', told.has(id), () => `the removal of ${id} is refused, without an alarm`, [id]);
 }
+
+/** What is known of something that a listing showed, and that has no row. */
+export interface Unowned {
+  id: string;
+  /** What a client of its account reads. */
+  status: number | undefined;
+  /** Whether an alarm names it. */
+  isAlarmed: boolean;
+}
+
+/** I39: what was once seen without a row has its row again, or reads 503, or has an alarm, until it is gone. */
+export function isAccountedFor({ id, status, isAlarmed }: Unowned): void {
+  hold(
+    'I39',
+    status === 503 || isAlarmed,
+    () => `${id} is at the engine without a row, reads ${status ?? 'nothing'}, and has no alarm`,
+    [id],
+  );
+}
+
+/** I39: what is at the engine, and whose row was lost, does not read 404. */
+export function absenceIsNotTold(id: string, traces: readonly string[]): void {
+  hold('I39', traces.length === 0, () => `${id} reads 404, and there is ${traces.join(', ')}`, [id]);
+}
+
+/** I40: nothing that is named after a resource is left on any host after its end. */
+export function nothingIsLeftOf(id: string, traces: readonly string[]): void {
+  hold('I40', traces.length === 0, () => `${id} has ended, and left ${traces.join(', ')}`, [id]);
+}

@@ -1,3 +1,4 @@
+import { type CordonRecord, concerns } from '../../../src/orchestrator/model/cordon.ts';
 import type { FreeUnits } from '../../../src/orchestrator/model/inventory.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { hold } from '../../kernel/violation.ts';
@@ -94,4 +95,20 @@ export function isSoldByCount(
 ): void {
   const isRight = offered.includes(region) === freeUnits > 0;
   hold('I33', isRight, () => `${offerId} in ${region} has ${freeUnits} free units at rest`);
+}
+
+/** I34: nothing is sold where an operator's cordon stands. */
+export function isNotCordoned(
+  { offerId, region }: Pick<Sold, 'offerId' | 'region'>,
+  platform: string,
+  standing: readonly CordonRecord[],
+  server: string,
+): void {
+  const on = standing.find((cordon) => concerns(cordon, { offer: offerId, region, platform }));
+  hold(
+    'I34',
+    on === undefined,
+    () =>
+      `${server} sold ${offerId} in ${region}, where the cordon ${on?.id} on ${on?.kind} ${on?.name} stands`,
+  );
 }

@@ -11,8 +11,7 @@ import type { OrchestratorWorld } from '../replicas/replica.ts';
 import type { Sold } from '../replicas/store.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Clients } from '../workload/clients.ts';
-import { isNotCordoned } from './cordons.ts';
-import { Counts, isWithinCount } from './counts.ts';
+import { Counts, isNotCordoned, isWithinCount } from './counts.ts';
 import { orderNamesARequest, removalHasAnOrder } from './orders.ts';
 import {
   callsAreSerial,

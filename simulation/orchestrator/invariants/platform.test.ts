@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
-import { leaseIsHeld } from './leases.ts';
 import {
   callsAreSerial,
   diskIsKept,
+  leaseIsHeld,
   nothingMadeForTheDead,
   rowComesFirst,
   servesItsOwnPlatform,

@@ -1,4 +1,5 @@
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
+import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine } from '../platform/platform.ts';
@@ -61,4 +62,26 @@ function isExcused({ process }: Call): boolean {
 /** I3: a database with live instances is not served with the driver of another platform: they would all look gone. */
 export function servesItsOwnPlatform(name: string, isServingAnother: boolean): void {
   hold('I3', !isServingAnother, () => `${name} serves live instances of another platform`, [name]);
+}
+
+/** Who claimed a row of work last. */
+export interface Holder {
+  process: string;
+  token: string;
+}
+
+/** I25: a process that lost its lease writes nothing. */
+export function leaseIsHeld(
+  lease: Pick<Lease, 'resourceId' | 'token' | 'kind'>,
+  hasWritten: boolean,
+  holder: Holder | undefined,
+  writer: string,
+): void {
+  const isHeld = holder === undefined || holder.token === lease.token;
+  hold(
+    'I25',
+    isHeld || !hasWritten,
+    () => `${writer} wrote after ${lease.kind} of ${lease.resourceId}, whose lease ${holder?.process} holds`,
+    [lease.resourceId],
+  );
 }

@@ -9,8 +9,8 @@ import type { Reply, ReplyInspector } from '../workload/clients.ts';
 import type { Key, Tenant } from '../workload/tenant.ts';
 import { History } from './history.ts';
 import { inspectReply } from './inspect-reply.ts';
-import { type Holder, leaseIsHeld } from './leases.ts';
 import { endHasAnOrder, volumeEndHasAnOrder } from './orders.ts';
+import { type Holder, leaseIsHeld } from './platform.ts';
 import { Validators } from './replies.ts';
 import {
   errorSaysWhy,

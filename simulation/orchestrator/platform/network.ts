@@ -1,7 +1,8 @@
 import type { Answer, Method } from '../../../src/platform-model/platform.ts';
 import { failed } from '../../../src/platform-model/steps.ts';
-import type { Scheduled, Scheduler } from '../../../test/support/time/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
+import { Flights } from '../../kernel/flights.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { CallFaults, Fault } from './call-faults.ts';
@@ -34,11 +35,12 @@ export interface CallObserver {
   land<T>(call: Call, apply: () => T): T;
 }
 
-interface Flight {
-  call: Call;
-  landing: Scheduled;
-  /** Fails the call for a caller that still waits. */
-  abandon: () => void;
+interface Parts {
+  scheduler: Scheduler;
+  chance: Chance;
+  faults: CallFaults;
+  journal: Journal;
+  observer: CallObserver;
 }
 
 /** The caller gets no answer. */
@@ -48,25 +50,12 @@ class CallFailed extends Error {
 
 /** Carries the calls of drivers to the platform and back, with latency and faults. */
 export class Network {
-  readonly #scheduler: Scheduler;
-  readonly #chance: Chance;
-  readonly #faults: CallFaults;
-  readonly #journal: Journal;
-  readonly #observer: CallObserver;
-  readonly #flights = new Set<Flight>();
+  readonly #parts: Parts;
+  readonly #flights: Flights;
 
-  constructor(parts: {
-    scheduler: Scheduler;
-    chance: Chance;
-    faults: CallFaults;
-    journal: Journal;
-    observer: CallObserver;
-  }) {
-    this.#scheduler = parts.scheduler;
-    this.#chance = parts.chance;
-    this.#faults = parts.faults;
-    this.#journal = parts.journal;
-    this.#observer = parts.observer;
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#flights = new Flights(parts.scheduler);
   }
 
   send<T extends Answer>(
@@ -76,48 +65,38 @@ export class Network {
     falseAnswers: FalseAnswers,
   ): Promise<T> {
     return process.reach(() => {
-      const call: Call = { process, method, ref, sentAt: this.#scheduler.now, answeredAt: undefined };
-      const fault = this.#faults.draw(method);
-      this.#observer.called(call);
-      this.#journal.note(process.name, `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`);
-      return this.#carry(call, fault, () => this.#observer.land(call, apply), falseAnswers).then(
+      const call: Call = { process, method, ref, sentAt: this.#parts.scheduler.now, answeredAt: undefined };
+      const fault = this.#parts.faults.draw(method);
+      this.#parts.observer.called(call);
+      this.#parts.journal.note(
+        process.name,
+        `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`,
+      );
+      return this.#carry(call, fault, () => this.#parts.observer.land(call, apply), falseAnswers).then(
         (answer) => {
           return this.#answered(call, answer);
         },
         (error) => {
-          call.answeredAt = this.#scheduler.now;
+          call.answeredAt = this.#parts.scheduler.now;
           throw error;
         },
       );
     });
   }
 
-  /** A process ended: half of its calls are lost, the others still reach the platform. */
   died(process: ServerProcess): void {
-    for (const flight of [...this.#flights]) {
-      if (flight.call.process !== process) continue;
-      if (this.#chance.happens(0.5)) this.#drop(flight);
-    }
+    this.#flights.died(process, this.#parts.chance);
   }
 
-  /** Fails every call that is under way; none of them reaches the platform any more. */
   clear(): void {
-    for (const flight of [...this.#flights]) {
-      this.#drop(flight);
-      flight.abandon();
-    }
-  }
-
-  #drop(flight: Flight): void {
-    flight.landing.cancel();
-    this.#flights.delete(flight);
+    this.#flights.clear();
   }
 
   #answered<T extends Answer>(call: Call, answer: T): T {
-    call.answeredAt = this.#scheduler.now;
+    call.answeredAt = this.#parts.scheduler.now;
     const { process, method, ref } = call;
     if (call.answeredAt > call.sentAt || method !== 'list')
-      this.#journal.note(process.name, `← ${method} ${ref ?? ''} ${summarize(answer)}`);
+      this.#parts.journal.note(process.name, `← ${method} ${ref ?? ''} ${summarize(answer)}`);
     return answer;
   }
 
@@ -127,7 +106,7 @@ export class Network {
     apply: () => T,
     falseAnswers: FalseAnswers,
   ): Promise<T> {
-    const chance = this.#chance;
+    const chance = this.#parts.chance;
     switch (fault) {
       case undefined:
         return this.#land(call, chance.happens(0.5) ? 0 : chance.between(5, 300), apply);
@@ -138,7 +117,7 @@ export class Network {
         throw new CallFailed('the connection broke off');
       case 'slow': {
         const answer = await this.#land(call, chance.between(200, 6_000), apply);
-        await this.#scheduler.sleep(chance.between(0, 3_000));
+        await this.#parts.scheduler.sleep(chance.between(0, 3_000));
         return answer;
       }
       case 'hang':
@@ -169,14 +148,14 @@ export class Network {
 
   /** Longer than a caller mostly waits, and sometimes longer than its lease. */
   #hangMs(method: Method): number {
-    if (method.startsWith('volumes.')) return this.#chance.between(11_000, 25_000);
-    return this.#chance.happens(0.2)
-      ? this.#chance.between(31_000, 300_000)
-      : this.#chance.between(11_000, 28_000);
+    if (method.startsWith('volumes.')) return this.#parts.chance.between(11_000, 25_000);
+    return this.#parts.chance.happens(0.2)
+      ? this.#parts.chance.between(31_000, 300_000)
+      : this.#parts.chance.between(11_000, 28_000);
   }
 
   async #away<T extends Answer>(call: Call, falseAnswers: FalseAnswers): Promise<T> {
-    const how = this.#chance.next();
+    const how = this.#parts.chance.next();
     if (how < 0.4) throw new CallFailed('no route to the platform');
     if (how < 0.7 && falseAnswers.unknown !== undefined) return falseAnswers.unknown() as T;
     if (how < 0.7) return failed('transient', 'the service is unavailable') as T;
@@ -188,19 +167,15 @@ export class Network {
   #land<T>(call: Call, afterMs: number, apply: () => T): Promise<T> {
     if (afterMs === 0) return Promise.resolve().then(apply);
     return new Promise((resolve, reject) => {
-      const flight: Flight = {
-        call,
-        abandon: () => reject(new CallFailed('the connection was closed')),
-        landing: this.#scheduler.after(afterMs, () => {
-          this.#flights.delete(flight);
-          try {
-            resolve(apply());
-          } catch (error) {
-            reject(error);
-          }
-        }),
+      const land = (): void => {
+        try {
+          resolve(apply());
+        } catch (error) {
+          reject(error);
+        }
       };
-      this.#flights.add(flight);
+      const abandon = (): void => reject(new CallFailed('the connection was closed'));
+      this.#flights.begin(call.process, afterMs, land, abandon);
     });
   }
 }

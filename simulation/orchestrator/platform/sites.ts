@@ -85,8 +85,6 @@ export type AllVolumes = Pick<Volumes, 'all' | 'holders'>;
 
 export function allMachines(sites: Iterable<Site>): AllMachines {
   const each = [...sites];
-  const [only] = each;
-  if (each.length === 1 && only !== undefined) return only.machines;
   return {
     all: () => each.flatMap(({ machines }) => [...machines.all()]),
     of: (ref) => each.flatMap(({ machines }) => [...machines.of(ref)]),
@@ -95,8 +93,6 @@ export function allMachines(sites: Iterable<Site>): AllMachines {
 
 export function allVolumes(sites: Iterable<Site>): AllVolumes {
   const each = [...sites];
-  const [only] = each;
-  if (each.length === 1 && only !== undefined) return only.volumes;
   return {
     all: () => each.flatMap(({ volumes }) => [...volumes.all()]),
     holders: (ref) => each.flatMap(({ volumes }) => [...volumes.holders(ref)]),

@@ -1,10 +1,8 @@
+import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { ProbeResult, SshProbe } from '../../../src/ports/ssh-probe.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { CallFaults } from './call-faults.ts';
-import { SSH_PORT } from './platform.ts';
-import type { AllMachines } from './sites.ts';
 
 /** A successful probe: when, at which address, and with which keys. */
 export interface Proof {
@@ -15,13 +13,30 @@ export interface Proof {
 
 const KEPT_PROOFS = 8;
 
+/** What an SSH probe finds at an address. */
+interface Guest {
+  /** The ref of its machine; undefined: that is none of ours. */
+  ref: OwnerRef | undefined;
+  hostKey: string;
+  keys: readonly string[];
+  readyAt: number;
+}
+
+interface Parts {
+  scheduler: Scheduler;
+  chance: Chance;
+  isCalm: () => boolean;
+  /** Undefined: no machine that runs has the address. */
+  guestAt(host: string, port: number): Guest | undefined;
+}
+
 /** Answers SSH probes as the true machines would. */
 export class SimulatedSsh {
-  readonly #parts: { scheduler: Scheduler; machines: AllMachines; chance: Chance; faults: CallFaults };
+  readonly #parts: Parts;
   /** The successful probes of the machines of each owner ref, the last first. */
   readonly #proofs = new Map<string, Proof[]>();
 
-  constructor(parts: { scheduler: Scheduler; machines: AllMachines; chance: Chance; faults: CallFaults }) {
+  constructor(parts: Parts) {
     this.#parts = parts;
   }
 
@@ -31,12 +46,18 @@ export class SimulatedSsh {
     return proofs.find((proof) => keys.every((key) => proof.keys.includes(key))) ?? proofs[0];
   }
 
+  /** The probes of a process: answered, sometimes after a pause, and sometimes broken off. */
   of(process: ServerProcess): SshProbe {
-    const { chance, faults, scheduler } = this.#parts;
-    const parts = { chance, scheduler, isCalm: () => faults.isOver };
-    return simulatedProbe(process, parts, (target, keys, fingerprint) =>
-      this.#probe(target, keys, fingerprint),
-    );
+    const { chance, scheduler, isCalm } = this.#parts;
+    return {
+      probe: (target, keys, fingerprint) =>
+        process.reach(async () => {
+          if (chance.happens(0.3)) await scheduler.sleep(chance.between(20, 900));
+          if (!isCalm() && chance.happens(0.05))
+            return { ok: false, step: 'banner', detail: 'the connection broke off' };
+          return this.#probe(target, keys, fingerprint);
+        }),
+    };
   }
 
   #probe(
@@ -44,42 +65,22 @@ export class SimulatedSsh {
     keys: readonly string[],
     fingerprint?: string,
   ): ProbeResult {
-    const { machines, scheduler } = this.#parts;
-    const machine = machines
-      .all()
-      .find(({ ip, power }) => ip === host && port === SSH_PORT && power === 'running');
-    if (machine === undefined || machine.sshReadyAt > scheduler.now) return REFUSED;
-    const { ref, sshKeys } = machine.spec;
-    const result = logIn({ hostKey: machine.hostKey, keys: sshKeys }, keys, fingerprint);
+    const { guestAt, scheduler } = this.#parts;
+    const guest = guestAt(host, port);
+    if (guest === undefined || guest.readyAt > scheduler.now) return REFUSED;
+    const result = logIn(guest, keys, fingerprint);
+    const { ref } = guest;
+    if (!result.ok || ref === undefined) return result;
     const proof = { at: scheduler.now, host, keys };
-    if (result.ok) this.#proofs.set(ref, [proof, ...(this.#proofs.get(ref) ?? [])].slice(0, KEPT_PROOFS));
+    this.#proofs.set(ref, [proof, ...(this.#proofs.get(ref) ?? [])].slice(0, KEPT_PROOFS));
     return result;
   }
 }
 
-export const REFUSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
-
-type Answer = (...args: Parameters<SshProbe['probe']>) => ProbeResult;
-
-/** The probes of a process: `answer`, sometimes after a pause, and sometimes broken off unless `isCalm`. */
-export function simulatedProbe(
-  process: ServerProcess,
-  { chance, scheduler, isCalm }: { chance: Chance; scheduler: Scheduler; isCalm: () => boolean },
-  answer: Answer,
-): SshProbe {
-  return {
-    probe: (...args) =>
-      process.reach(async () => {
-        if (chance.happens(0.3)) await scheduler.sleep(chance.between(20, 900));
-        if (!isCalm() && chance.happens(0.05))
-          return { ok: false, step: 'banner', detail: 'the connection broke off' };
-        return answer(...args);
-      }),
-  };
-}
+const REFUSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
 
 /** The answer of a machine that accepts connections. */
-export function logIn(
+function logIn(
   { hostKey, keys: accepted }: { hostKey: string; keys: readonly string[] },
   keys: readonly string[],
   fingerprint?: string,

@@ -5,7 +5,6 @@ import { catalog } from '../catalog.ts';
 /** What kind of platform a run has. Durations in milliseconds. */
 export interface Traits {
   manifest: DriverManifest;
-  keepsNotes: boolean;
   /** Whether the platform can tell a machine's host key, so that no probe has to pin it. */
   tellsHostKeys: boolean;
   bootMs: [number, number];
@@ -51,7 +50,6 @@ export function drawTraits(chance: Chance): Traits {
       keepsNotes,
       cloudInitBytes: 64 * 1024,
     },
-    keepsNotes,
     tellsHostKeys,
     bootMs: isSlow ? [10_000, 80_000] : [500, 15_000],
     bootFailureRate: chance.happens(0.5) ? 0.05 : 0,

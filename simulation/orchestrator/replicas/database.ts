@@ -7,8 +7,6 @@ import type { Beginning, SharedDatabase } from '../../kernel/shared-database.ts'
 export class Database {
   readonly #shared: SharedDatabase<Store>;
   #writer: ServerProcess | null = null;
-  /** A server that was started before it changed writes nothing any more. */
-  schemaVersion = 1;
   /** Until when the last pause of a process was that had the transaction for which others waited; 0: there was none. */
   heldUpUntil = 0;
   /** When the next work can be claimed, cached until work is written; undefined: not cached. */

@@ -57,11 +57,6 @@ export abstract class OrchestratorWorld extends BaseWorld {
   /** The ports of a process with the planted fault, if there is one. */
   abstract plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps;
 
-  /** Of a server that is started now. */
-  catalogOf(_replica: string): Catalog {
-    return this.catalog;
-  }
-
   /** Begins the database, and notifies the inspector and all servers of each commit. */
   protected begin(shared: SharedDatabase<Store>): Database {
     const listener = {
@@ -169,7 +164,7 @@ export class OrchestratorReplica extends Replica<
     this.#clock = clock;
     const ports: OrchestratorDeps = {
       ...this.#settings,
-      catalog: this.world.catalogOf(this.name),
+      catalog: this.world.catalog,
       store,
       environmentKey: undefined,
       drivers: new Map(

@@ -1,14 +1,8 @@
 import type { Pruned } from '../../../src/orchestrator/model/attempt.ts';
 import type { VolumeRecord } from '../../../src/orchestrator/model/records.ts';
-import {
-  type Reader,
-  type Store,
-  StoreUnavailable,
-  type Transaction,
-} from '../../../src/orchestrator/model/store.ts';
+import { type Store, StoreUnavailable, type Transaction } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { BEYOND_CAPACITY } from '../../../src/orchestrator/reconciliation/adopt-machine.ts';
-import { SchemaChanged } from '../../../src/store/database-refused.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
@@ -56,11 +50,6 @@ const WRITES = new Set(['insert', 'update', 'putAttachment', 'removeAttachment',
 /** The shared database as one process of a replica uses it: with faults. */
 export function replicaStore(parts: FacadeParts): Store {
   const { database, feed, process, isShared, observer } = parts;
-  const { schemaVersion } = database;
-  const proveVersion = (): void => {
-    if (database.schemaVersion !== schemaVersion)
-      throw new SchemaChanged(database.schemaVersion, schemaVersion);
-  };
   const ask = <T>(question: () => Promise<T>): Promise<T> =>
     process.reach(async () => {
       fail(parts, 'unavailable');
@@ -69,11 +58,10 @@ export function replicaStore(parts: FacadeParts): Store {
   return {
     isShared,
     isCommitFeedLive: () => feed.isCurrent(),
-    read: readsThrough(ask, () => database.store.read),
-    transact: (body) => ask(() => transact(parts, body, proveVersion)),
+    read: interceptMethods(database.store.read, (_part, _name, call) => ask(call)),
+    transact: (body) => ask(() => transact(parts, body)),
     claimWork: (claim) =>
       ask(async () => {
-        proveVersion();
         const claimed = await process.orDeath(() => database.claimWork(claim));
         observer.claimed(process, claimed);
         fail(parts, 'unknownOutcome');
@@ -93,11 +81,7 @@ function fail({ chance, trouble, observer, process }: FacadeParts, kind: keyof S
   throw new StoreUnavailable(`simulated: ${kind}`);
 }
 
-async function transact<T>(
-  parts: FacadeParts,
-  body: (tx: Transaction) => Promise<T>,
-  proveVersion: () => void,
-): Promise<T> {
+async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
   const { database, process, observer } = parts;
   const seen: Seen = {
     checks: [],
@@ -110,7 +94,6 @@ async function transact<T>(
   };
   const result = await database
     .transact((tx) => {
-      proveVersion();
       database.writer = process;
       return process.orDeath(async () => {
         const outcome = await body(recorded(parts, tx, seen));
@@ -181,15 +164,4 @@ async function notePruned(seen: Seen, call: () => unknown): Promise<Pruned> {
   const pruned = (await call()) as Pruned;
   seen.pruned.push(...pruned.ids);
   return pruned;
-}
-
-function readsThrough(ask: <T>(question: () => Promise<T>) => Promise<T>, read: () => Reader): Reader {
-  return interceptMethods(read(), (part: keyof Reader, name, _call, args) =>
-    ask(() => {
-      const methods = read()[part] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
-      const method = methods[name];
-      if (method === undefined) throw new TypeError(`a reader has no ${part}.${name}`);
-      return method(...args);
-    }),
-  );
 }

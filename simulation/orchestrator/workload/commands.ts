@@ -153,17 +153,14 @@ async function actOnceOnline(world: WorkloadWorld, tenant: Tenant): Promise<void
   const id = learn(tenant, sent, await clients.ask(tenant, asked));
   const path = `/v1/instances/${id}`;
   if (id === undefined || !(await becomes(world, tenant, path, 'ONLINE', EAGER))) return;
-  switch (clients.chance.pick(['stop', 'restart', 'destroy'] as const)) {
-    case 'stop':
-      await clients.ask(tenant, { method: 'POST', path: `${path}/stop` });
-      return;
-    case 'restart':
-      await clients.ask(tenant, { method: 'POST', path: `/v1/x/instances/${id}/restart` });
-      return;
-    case 'destroy':
-      tenant.deleteSent.add(id);
-      await clients.ask(tenant, { method: 'DELETE', path });
-  }
+  const what = clients.chance.pick(['stop', 'restart', 'destroy'] as const);
+  if (what === 'destroy') tenant.deleteSent.add(id);
+  const orders = {
+    stop: { method: 'POST', path: `${path}/stop` },
+    restart: { method: 'POST', path: `/v1/x/instances/${id}/restart` },
+    destroy: { method: 'DELETE', path },
+  };
+  await clients.ask(tenant, orders[what]);
 }
 
 /** How a client polls: as the contract asks for, or as fast as it can. */
