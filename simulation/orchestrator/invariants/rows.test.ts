@@ -7,9 +7,7 @@ import {
   endIsTrue,
   errorSaysWhy,
   followsTheTable,
-  nothingIsForgotten,
   onlineIsEarned,
-  silenceProvesNothing,
   type Truth,
   timeGoesOn,
 } from './rows.ts';
@@ -75,17 +73,6 @@ it.each([
   endIsTrue(written, { ...truth, machines: [aMachine({ power: 'destroying' })] });
 });
 
-it.each([
-  ['DESTROYING', { status: 'DESTROYED' }],
-  ['ONLINE', { status: 'ERROR', error: tenantTexts.machine_gone }],
-] as const)('I35: no end of what is %s while its machine is on a silent host', (status, changes) => {
-  const written = { before: aRecord({ status }), after: next(changes) };
-  silenceProvesNothing(written, truth);
-  expect(() => silenceProvesNothing(written, { ...truth, silentHost: 'n2' })).toThrow('its machine is on n2');
-  const asked = { before: aRecord({ status: 'ONLINE' }), after: next({ status: 'DESTROYING' }) };
-  silenceProvesNothing(asked, { ...truth, isDeleteSent: true, silentHost: 'n2' });
-});
-
 it('I3: no end of a live instance for a loss that never was', () => {
   const written = { before: aRecord({ status: 'STOPPED' }), after: next({ status: 'OFFLINE' }) };
   expect(() => endIsTrue(written, { ...truth, hasSuffered: false })).toThrow('never was');
@@ -104,10 +91,4 @@ it('I12: DESTROYED with a machine', () => {
   const kept = { ...written, after: next({ status: 'DESTROYED', destroyOrder }) };
   destroyedIsProved(kept, [aMachine({ power: 'stopped' })]);
   expect(() => destroyedIsProved(kept, [aMachine({})])).toThrow('I12');
-});
-
-it('I9: what a power cut forgot', () => {
-  expect(() => nothingIsForgotten(before, null)).toThrow('I9');
-  expect(() => nothingIsForgotten(next({}), before)).toThrow('I9');
-  nothingIsForgotten(before, before);
 });
