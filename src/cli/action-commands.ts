@@ -18,11 +18,6 @@ export function withActions(noun: Command): Command {
   );
 }
 
-/** Creates a command that has only views and actions, or is one itself. */
-export function actionCommand(name: string): Command {
-  return withActions(new Command(name));
-}
-
 /** Creates `berth operators`. */
 export function operatorsCommand(): Command {
   return withActions(withOperatorKeys(new Command('operators'), onDatabase, 'berth operators'));

@@ -1,3 +1,4 @@
+import { Command } from 'commander';
 import type { ServePorts } from '../compose/serve/orchestrator.ts';
 import { type LazyCommand, type LazyCommands, toLazy } from './program.ts';
 
@@ -85,5 +86,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(isNamed),
     ],
   };
-  return toLazy(commands, async (name) => (await import('./action-commands.ts')).actionCommand(name));
+  return toLazy(commands, async (name) =>
+    (await import('./action-commands.ts')).withActions(new Command(name)),
+  );
 }

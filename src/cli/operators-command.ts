@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { audited } from '../operator-kit/audit.ts';
 import { createOperatorKey, revokeOperatorKey } from '../operator-kit/keys.ts';
 import type { AuditWriter, OperatorKeyWriter } from '../operator-kit/model.ts';
+import { toTime } from '../operator-kit/views/values.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';
-import { type OutputFlag, printDone, toJsonTime, withOutput } from './print-records.ts';
+import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
 interface OperatorsStore {
   transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
@@ -35,7 +36,7 @@ export function withOperatorKeys(operators: Command, on: OnOperators, name: stri
       const { revokedAt } = await audited(deps, localActor(), action, (store) =>
         revokeOperatorKey({ ...deps, store, command: name }, id),
       );
-      const at = toJsonTime(revokedAt);
+      const at = toTime(revokedAt);
       printDone(flags, { id, revoked_at: at }, `Key ${id} is revoked since ${at}.`);
     }),
   ).description('end a key of an operator at once, with every session of the console that it began');

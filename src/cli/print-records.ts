@@ -142,8 +142,3 @@ function toCell(name: string, value: unknown, longest?: number): string {
     .map(([key, one]) => `${key}=${typeof one === 'string' ? one : JSON.stringify(one)}`)
     .join(' ');
 }
-
-/** Formats a time for JSON: RFC 3339, or null. */
-export function toJsonTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
-}

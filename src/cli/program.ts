@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 import { printError, printText, toPrintableLine } from '../runtime/print.ts';
-import { addVerbAliases } from './verbs.ts';
 
 /** Creates the program. It answers a mistake on the command line with one sentence that points to the help. */
 export function createProgram(commands: readonly Command[], version: string): Command {
@@ -16,6 +15,23 @@ export function createProgram(commands: readonly Command[], version: string): Co
   }
   explainMistakes(program, 'berth');
   return program;
+}
+
+/** Aliases of verbs, which are the same for every noun. */
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  ls: ['list'],
+  show: ['get'],
+  create: ['add'],
+  rm: ['delete', 'remove', 'destroy'],
+  'top-up': ['add'],
+};
+
+/** Gives each verb below a noun its aliases. */
+function addVerbAliases(noun: Command): void {
+  for (const command of noun.commands) {
+    command.aliases(ALIASES[command.name()] ?? []);
+    addVerbAliases(command);
+  }
 }
 
 function explainMistakes(command: Command, name: string, outer = name): void {

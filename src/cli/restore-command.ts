@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { markRestored, restore } from '../compose/stores/orchestrator.ts';
+import { toTime } from '../operator-kit/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { systemClock } from '../runtime/system.ts';
 import { auditBeside } from './audit-beside.ts';
@@ -8,7 +9,7 @@ import { withDatabase } from './database.ts';
 import { localActor } from './local-actor.ts';
 import { loadFor } from './orchestrator-database.ts';
 import { parseTimestamp } from './parse.ts';
-import { type OutputFlag, printDone, toJsonTime, withOutput } from './print-records.ts';
+import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {
   inPlace?: true;
@@ -44,8 +45,8 @@ async function putBack(database: string, backup: string, flags: OutputFlag): Pro
   const { takenAt, before } = await restoreAudited(database, backup);
   printDone(
     flags,
-    { backup, taken_at: toJsonTime(takenAt), before },
-    `The database is restored from ${backup}, as of ${toJsonTime(takenAt)}.`,
+    { backup, taken_at: toTime(takenAt), before },
+    `The database is restored from ${backup}, as of ${toTime(takenAt)}.`,
     ...(before === null ? [] : [`The previous database is ${before}: delete it when you no longer need it.`]),
     NEXT,
   );
@@ -68,5 +69,5 @@ async function mark(database: string, flags: Flags): Promise<void> {
   if (takenAt > now)
     throw new Fatal(`--taken-at ${given}: that is in the future; give the time when the backup was taken.`);
   await markRestored(database, takenAt, localActor());
-  printDone(flags, { taken_at: toJsonTime(takenAt) }, NEXT);
+  printDone(flags, { taken_at: toTime(takenAt) }, NEXT);
 }

@@ -7,18 +7,13 @@ import type { Actor, AuditWriter, OperatorKeyReader, OperatorKeyRecord, Operator
 import { RefusedSignIns } from './refused-sign-ins.ts';
 
 interface Deps {
-  store: WritableKeys;
+  store: Pick<KeyStore, 'transact'>;
   clock: Clock;
   /** The command that creates and lists keys. */
   command?: string;
 }
 
 const COMMAND = 'berth operators';
-
-/** The part of a store that writes keys of operators. */
-interface WritableKeys {
-  transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter }) => Promise<T>): Promise<T>;
-}
 
 interface KeyStore {
   transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { pages as marketplacePages } from '../../src/marketplace/console/app.ts';
-import { pages as orchestratorPages } from '../../src/orchestrator/console/pages/pages.ts';
+import { pages as orchestratorPages } from '../../src/orchestrator/console/app.ts';
 import { type StallingPostgres, startStallingPostgres } from '../support/databases/stalled-postgres.ts';
 import { documentedReads } from '../support/http/documented-reads.ts';
 import { createClient } from '../support/http/http-client.ts';

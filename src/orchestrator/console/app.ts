@@ -1,10 +1,22 @@
 import type { Hono } from 'hono';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
+import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
+import { named } from '../../operator-kit/console/parts.ts';
 import { operations } from '../operate/operations.ts';
-import type { ConsoleDeps } from './deps.ts';
-import { pages } from './pages/pages.ts';
+import type { ConsoleDeps, Page } from './deps.ts';
+import { instanceLink } from './instance-parts.ts';
+import { accountsPage } from './pages/accounts.ts';
+import { alarmsPage } from './pages/alarms.ts';
+import { capacityPage } from './pages/capacity.ts';
+import { cordonsPage } from './pages/cordons.ts';
+import { fleetPage } from './pages/fleet.ts';
+import { instancePage } from './pages/instance.ts';
+import { instancesPage } from './pages/instances.ts';
+import { orphansPage } from './pages/orphans.ts';
+import { platformsPage } from './pages/platforms.ts';
+import { workPage } from './pages/work.ts';
 
 const look: Look = {
   brand: 'Berth',
@@ -27,6 +39,24 @@ const look: Look = {
   },
   command: 'berth operators',
 };
+
+/** Every page below `/console`, by its path. */
+export const pages: readonly (readonly [path: string, page: Page])[] = [
+  ['/', fleetPage],
+  ['/instances', instancesPage],
+  ['/instances/:id', instancePage],
+  ['/alarms', alarmsPage],
+  ['/work', workPage],
+  ['/capacity', capacityPage],
+  ['/cordons', cordonsPage],
+  ['/platforms', platformsPage],
+  ['/orphans', orphansPage],
+  ['/accounts', accountsPage],
+  [
+    '/audit',
+    auditPageOf((subject) => (subject.startsWith('inst-') ? instanceLink(subject) : named(subject))),
+  ],
+];
 
 /** The operator's pages, under `/console` of the admin listener. */
 export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {

@@ -1,9 +1,9 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { chromiumLaunch, weakContrasts } from '../../../test/support/chromium.ts';
+import { pages } from './app.ts';
 import { startConsole, type TestConsole } from './console.fixture.ts';
 import { FAILED, HOSTILE, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
-import { pages } from './pages/pages.ts';
 
 let browser: Browser;
 let shown: TestConsole;

@@ -15,10 +15,9 @@ import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedHost } from '../model/inventory.ts';
-import { createConsole } from './app.ts';
+import { createConsole, pages } from './app.ts';
 import { STUCK } from './demo-fleet.fixture.ts';
 import type { ConsoleDeps, PlatformState } from './deps.ts';
-import { pages } from './pages/pages.ts';
 
 const up: PlatformState = {
   driver: { manifest: { name: 'libvirt' } },

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { operations } from '../operate/operations.ts';
+import { pages } from './app.ts';
 import { csrfOf, paths, startConsole, type Tab, type TestConsole } from './console.fixture.ts';
 import { HOSTILE, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
-import { pages } from './pages/pages.ts';
 
 let shown: TestConsole;
 let clock: VirtualClock;

@@ -2,7 +2,6 @@ import type { OpenAPIHono } from '@hono/zod-openapi';
 import { invalidRequest } from '../../contract/errors.ts';
 import { toIssues } from '../../contract/issue-words.ts';
 import { newRouter } from '../../http/api/create-app.ts';
-import type { WireProblem, WireRefusal } from '../../http/wire/server.ts';
 import { envelopeErrors } from '../../operator-kit/http/errors.ts';
 import type { HttpEnv } from './deps.ts';
 
@@ -10,9 +9,7 @@ import type { HttpEnv } from './deps.ts';
 export const errors = envelopeErrors({ server: 'orchestrator', store: 'store' });
 
 /** The envelope for errors below HTTP. */
-export function refuseWire(problem: WireProblem): WireRefusal {
-  return errors.refuseWire(problem);
-}
+export const refuseWire = errors.refuseWire.bind(errors);
 
 /** A router that answers invalid input with a 400 that names each path. */
 export function createRouter(): OpenAPIHono<HttpEnv> {

@@ -1,10 +1,10 @@
-import { shareBar } from '../../../operator-kit/console/charts.ts';
 import {
   badge,
   type Column,
   count,
   html,
   live,
+  shareBar,
   table,
   withQuery,
 } from '../../../operator-kit/console/parts.ts';

@@ -4,7 +4,6 @@ import { defineAction, type TextPart } from '../../../operator-kit/operation.ts'
 import { type CordonSubject, concerns } from '../../model/cordon.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
-import type { Work } from '../../model/work.ts';
 import {
   type CordonDeps,
   cordon,
@@ -98,8 +97,7 @@ async function machinesOf(
   const all = await instances.list(subject.kind === 'region' ? { region: subject.name } : {});
   const there: InstanceRecord[] = [];
   for (const record of all)
-    if (isOn(record, subject) && (!hasEnded(record) || hasMachine(await work.of(record.id))))
-      there.push(record);
+    if (isOn(record, subject) && (await mayHaveMachine(work, record))) there.push(record);
   return there;
 }
 
@@ -109,14 +107,9 @@ function isOn({ region, offerId, platform, host, status }: InstanceRecord, subje
   return concerns(subject, { region, offer: offerId, platform, host: isAnywhere ? subject.name : host });
 }
 
-function hasEnded({ status }: InstanceRecord): boolean {
-  return status === 'ERROR' || status === 'OFFLINE';
-}
-
-/**
- * Whether an instance that has ended may still have its machine. `release`: the machine is gone, and only its unit is
- * kept.
- */
-function hasMachine(work: Work | null): boolean {
-  return work !== null && work.kind !== 'release';
+/** An instance that has ended may still have its machine. `release`: it is gone, and only its unit is kept. */
+async function mayHaveMachine(work: Reader['work'], { id, status }: InstanceRecord): Promise<boolean> {
+  if (status !== 'ERROR' && status !== 'OFFLINE') return true;
+  const kind = (await work.of(id))?.kind ?? 'release';
+  return kind !== 'release';
 }

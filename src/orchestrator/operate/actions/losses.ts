@@ -41,10 +41,6 @@ interface Deps {
   platforms: ReadonlyMap<string, unknown>;
 }
 
-interface LossDeps extends Deps {
-  maxLosses: LossCapOptions;
-}
-
 function describe({ platforms, window_s: seconds }: Losses): TextPart[] {
   const held = platforms.flatMap(({ platform, held }) => held.map((one) => ({ ...one, platform })));
   return [
@@ -82,7 +78,7 @@ export const lossesView = defineView({
       toText: describe,
     },
   ],
-  read: async ({ store: { read }, clock, platforms, maxLosses }: LossDeps) => {
+  read: async ({ store: { read }, clock, platforms, maxLosses }: Deps & { maxLosses: LossCapOptions }) => {
     const held = await heldInstances(read);
     const marks = async (name: string, mark: 'platform_down_since' | 'volumes_doubted_since') =>
       toTime(await read.marks.get(markOf(name, mark)));
