@@ -202,6 +202,16 @@ export function describeLedger(storeOf: () => Store): void {
       });
     });
 
+    it('the most that a team owes is exact at the highest price, for weeks without a posting', async () => {
+      const HOURS = 30 * 24;
+      const rate = 1e12 + 7;
+      await write((tx) => tx.ledger.insertSegment(segment({ originalRateMicroUsdPerHour: rate })));
+      const { ledger, teams } = storeOf().read;
+      const later = segment().postedUntil + HOURS * 3_600_000;
+      expect(await ledger.mostAccrued(teamId, later)).toBe(HOURS * rate + 1);
+      expect(await teams.spending(later)).toMatchObject([{ mostAccruedMicroUsd: HOURS * rate }]);
+    });
+
     describe('transactions', () => {
       it('add their amount to the balance of the team, which no update writes', async () => {
         await write(async (tx) => {

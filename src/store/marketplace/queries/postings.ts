@@ -1,4 +1,4 @@
-import { asc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { asc, type Column, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
@@ -141,6 +141,11 @@ function costsOf(
 function row(id: string, ...numbers: readonly number[]): SQL {
   const columns = numbers.map((number) => sql`CAST(${number} AS BIGINT)`);
   return sql`(${sql.join([sql`CAST(${id} AS TEXT)`, ...columns], sql`, `)})`;
+}
+
+/** The cost at a rate, rounded down. The product of both may exceed a BIGINT. */
+export function costOf(rate: Column, ms: SQL): SQL {
+  return sql`(${rate} / 3600000 * ${ms} + ${rate} % 3600000 * ${ms} / 3600000)`;
 }
 
 async function updatePosted({ db, segments }: Connection, postings: readonly Posting[]): Promise<void> {

@@ -26,6 +26,7 @@ import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isLater } from './pages.ts';
+import { costOf } from './postings.ts';
 
 /** Checks are scheduled at most an hour ahead: a later one was scheduled with a wrong clock, and is due. */
 const FARTHEST_CHECK_MS = 2 * 3_600_000;
@@ -108,7 +109,7 @@ export function teamReader(connection: Connection): TeamReader {
         .select({
           ...recordOf(connection),
           burnMicroUsdPerHour: sum(rate).mapWith(Number),
-          mostAccruedMicroUsd: sql`sum(${rate} * (${now} - ${postedUntil}) / 3600000)`.mapWith(Number),
+          mostAccruedMicroUsd: sql`sum(${costOf(rate, sql`(${now} - ${postedUntil})`)})`.mapWith(Number),
         })
         .from(teams)
         .innerJoin(segments, and(eq(segments.teamId, teams.id), isNull(segments.endedAt)))
