@@ -146,6 +146,17 @@ describe('minutes', () => {
     expect(minimumReservationMinutes({ profile }, offerOf(profile, changes), region)).toBe(minutes);
   });
 
+  it('of a reservation are those of the first rule that matches, also if a later one is longer', () => {
+    const rules = [
+      { regions: ['us-two'], minimum_reservation_minutes: 10 },
+      { minimum_reservation_minutes: 60 },
+    ];
+    const first = profileOf(rules);
+    const minutesIn = (region: string) =>
+      minimumReservationMinutes({ profile: first }, offerOf(first), region);
+    expect([minutesIn('us-two'), minutesIn('eu-one')]).toEqual([10, 60]);
+  });
+
   it.each([
     ['BARE_METAL', 'eu-one', 60],
     ['DEDICATED', 'eu-one', 15],

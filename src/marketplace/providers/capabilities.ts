@@ -119,8 +119,9 @@ export function minimumReservationMinutes(
   offer: Machine & Pick<CatalogOffer, 'minimumReservationMinutes'>,
   region: string,
 ): number | null {
-  const { minimumReservationMinutes: known } = offer;
-  return longest([known, ruleOf(profile, 'minimum_reservation_minutes', offer, region)]);
+  const own = ruleOf(profile, 'minimum_reservation_minutes', offer, region);
+  const known = [offer.minimumReservationMinutes, own].filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
 }
 
 /** The profile's price in micro-USD per hour, or null. `region` null: only rules that apply in every region. */
@@ -137,11 +138,6 @@ export function profileStoppedPrice(
 export function deployTimeoutMinutes({ profile }: Pick<Provider, 'profile'>, machine: PlacedMachine): number {
   const all = profile.machines.flatMap((rule) => rule.deploy_timeout_minutes ?? []);
   return ruleOf(profile, 'deploy_timeout_minutes', machine, machine.region) ?? Math.max(...all);
-}
-
-export function longest(minutes: readonly (number | null)[]): number | null {
-  const known = minutes.filter((value) => value !== null);
-  return known.length === 0 ? null : Math.max(...known);
 }
 
 /** What the profile says of a machine; null: nothing. `region` null: only rules that apply in every region count. */

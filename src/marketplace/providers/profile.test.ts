@@ -125,3 +125,18 @@ it('refuses a profile with a key that it does not know', () => {
   expect(providerProfileSchema.safeParse(first?.profile).success).toBe(true);
   expect(providerProfileSchema.safeParse({ ...first?.profile, colour: 'red' }).success).toBe(false);
 });
+
+it.each<[string, { machines?: object[]; volumes?: object }]>([
+  ['nvlink for all offers', { machines: [{ nvlink: true, deploy_timeout_minutes: 15 }] }],
+  ['nvlink in one region', { machines: [{ nvlink: true, offers: ['x'], regions: ['y'] }] }],
+  ['a mount command without its path', { volumes: { mount_pseudopath: undefined } }],
+  ['a path without its mount command', { volumes: { mount_command: undefined } }],
+])('refuses %s', (_, { machines = [], volumes = {} }) => {
+  const { profile } = readProvider('a');
+  const changed = {
+    ...profile,
+    machines: [...machines, ...profile.machines],
+    volumes: { ...profile.volumes, ...volumes },
+  };
+  expect(providerProfileSchema.safeParse(changed).success).toBe(false);
+});

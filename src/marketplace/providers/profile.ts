@@ -32,7 +32,7 @@ const machinesSchema = z.strictObject({
   deploy_timeout_minutes: minutesSchema
     .positive()
     .optional()
-    .describe('A deployment that is not running in this time has failed. Required for some machines.'),
+    .describe('A deployment that is not running in this time has failed. At least one entry needs it.'),
   minimum_reservation_minutes: minutesSchema
     .optional()
     .describe('Minimum rental; a longer one that the provider announces counts.'),
@@ -45,7 +45,7 @@ const machinesSchema = z.strictObject({
     .literal(true)
     .optional()
     .describe(
-      'Their GPUs are connected by NVLink bridges; they are shown with `nvlink`. Only with `offers`.',
+      'Their GPUs are connected by NVLink bridges; they are shown with `nvlink`. With `offers`, without `regions`.',
     ),
 });
 export type MachineRule = z.infer<typeof machinesSchema>;
@@ -71,7 +71,7 @@ const volumeRegionSchema = z.strictObject({
     .optional()
     .describe('The clouds of the region; requests must then give `cloudId`.'),
   virtual_ip: z.string().optional().describe('Shown as `virtualIp`.'),
-  nfs_endpoint: z.string().optional().describe('Shown as `nfsEndpoint`, and filled into `mount`.'),
+  nfs_endpoint: z.string().optional().describe('Shown as `nfsEndpoint`, and filled into `mount_command`.'),
 });
 
 /** M: Per-provider `volumeIds` rules, Volume rules 3 to 7, Limits. */
@@ -130,12 +130,21 @@ export const providerProfileSchema = z.strictObject({
     .describe('Id of the provider in requests.'),
   name: z.string().min(1).max(255).describe('Name in texts for users.'),
   machines: z
-    .array(machinesSchema)
+    .array(
+      machinesSchema.refine(({ nvlink, offers, regions }) => !nvlink || (offers && !regions), {
+        path: ['nvlink'],
+        error: 'expected `offers`, and no `regions`, in an entry with nvlink',
+      }),
+    )
     .refine((rules) => rules.some((rule) => rule.deploy_timeout_minutes !== undefined), {
       error: 'expected an entry with deploy_timeout_minutes',
     })
     .describe('Rules of its machines. Of the entries that match, the first that gives a key counts for it.'),
   volumes: volumesSchema
+    .refine((it) => (it.mount_pseudopath === undefined) === (it.mount_command === undefined), {
+      path: ['mount_command'],
+      error: 'expected both mount_pseudopath and mount_command, or neither',
+    })
     .nullable()
     .describe('Capabilities of its volumes; null: no volumes, and a launch with `volumeIds` is refused.'),
 });

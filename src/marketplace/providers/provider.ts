@@ -34,7 +34,7 @@ export interface CatalogOffer {
   spotPriceMicroUsdPerHour: number | null;
   /** The announced price with the markup; null: not announced. Then the profile's price applies, if there is one. */
   stoppedPriceMicroUsdPerHour: number | null;
-  /** The longer of the announced minimum and the profile's minimum for every region; null: neither exists. */
+  /** The announced minimum; null: not announced. A longer one of the profile applies. */
   minimumReservationMinutes: number | null;
   announcesRestart: boolean;
   announcesVolumeResize: boolean;

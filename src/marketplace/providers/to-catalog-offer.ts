@@ -1,7 +1,7 @@
 import { berthAnswerSchema } from '../../client/answers.ts';
 import type { Configuration } from '../../contract/configuration.ts';
 import { microUsdFromUsd, toOneLine } from '../../contract/values.ts';
-import { longest, ruleOf } from './capabilities.ts';
+import { ruleOf } from './capabilities.ts';
 import { CPU, type GpuType, type GpuTypes } from './gpu-types.ts';
 import { type Markups, markedUp, markedUpStopped } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
@@ -63,10 +63,7 @@ export function toCatalogOffer(configuration: Configuration, context: OfferConte
     storageGb: configuration.storage_gb,
     ...toPrices(configuration, context.markups),
     ...toStoppedPrices(offerId, toMicroUsdOrNull(announced.stopped_price_per_hour), context.markups),
-    minimumReservationMinutes: longest([
-      announced.minimum_reservation_minutes ?? null,
-      ruleOf(profile, 'minimum_reservation_minutes', { offerId, instanceType }, null),
-    ]),
+    minimumReservationMinutes: announced.minimum_reservation_minutes ?? null,
     announcesRestart: announced.restart ?? false,
     announcesVolumeResize: announced.volume_resize ?? false,
     regions: distinct([...configuration.regions, ...context.inStockRegions]),
