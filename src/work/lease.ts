@@ -3,7 +3,7 @@
  * ends.
  */
 export interface LeaseRecord {
-  /** Such as `provider:provider-a:0`. */
+  /** Such as `provider:provider-a`. */
   name: string;
   /** A fencing token: grows with each new holder. */
   token: number;

@@ -29,7 +29,7 @@ class Member {
   readonly leases: SharedLeases<Transaction>;
   readonly #unsubscribe: () => void;
 
-  constructor(holder: string) {
+  constructor(holder: string, names: readonly string[] = all) {
     const own = {
       transact: <T>(body: (tx: Transaction) => Promise<T>) =>
         this.isReached ? store.transact(body) : Promise.reject(new Error('the database does not answer')),
@@ -37,7 +37,7 @@ class Member {
     this.leases = new SharedLeases<Transaction>(
       { store: own, clock, log },
       {
-        names: all,
+        names,
         holder,
         begin: (lease) => void this.held.set(lease.name, lease),
         end: (name) => {
@@ -61,7 +61,7 @@ class Member {
   async stop(): Promise<void> {
     this.#unsubscribe();
     await this.leases.stop();
-    await this.leases.release();
+    await this.leases.release(all);
   }
 }
 
@@ -111,6 +111,39 @@ describe('shared leases', () => {
     await clock.advance(20_000);
     expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
     await one.stop();
+    await two.stop();
+  });
+
+  it('are held by a process that alone has their names, beyond its share [leases-of-other-names]', async () => {
+    const [one, two] = [new Member('one', all.slice(0, 5)), new Member('two', all)];
+    for (const { leases } of [one, two]) leases.balance();
+    await clock.advance(60_000);
+    expect([[...one.names, ...two.names].sort(), overlap(one, two)]).toEqual([all, 0]);
+    const { held } = one;
+    two.ended.length = 0;
+    await clock.advance(600_000);
+    expect([two.names.length, two.ended]).toEqual([all.length - held.size, []]);
+    const three = new Member('three');
+    three.leases.balance();
+    await clock.advance(90_000);
+    expect(shares(one, two, three).reduce((sum, size) => sum + size)).toBe(all.length);
+    expect(shares(two, three)[1]).toBeGreaterThanOrEqual(5);
+    for (const member of [one, two, three]) await member.stop();
+  });
+
+  it('move one by one while a process ends: one whose work goes on delays no other [leases-end-alone]', async () => {
+    const [one, two] = [new Member('one'), new Member('two')];
+    for (const { leases } of [one, two]) leases.balance();
+    await clock.advance(20_000);
+    const [slow = '', ...others] = one.names;
+    one.held.clear();
+    await one.leases.stop();
+    await one.leases.release(others);
+    await clock.advance(1);
+    expect(two.names).toEqual(all.filter((name) => name !== slow));
+    await one.stop();
+    await clock.advance(1);
+    expect(two.names).toEqual(all);
     await two.stop();
   });
 
@@ -222,23 +255,24 @@ describe('a division', () => {
   const held = (holder: string) => all.map((name) => ({ name, holder }));
   const seated = (holder: string, seat: number) => ({ name: `server:${seat}`, holder });
   const leaving = new Set<string>();
+  const takesAll = false;
 
   it('counts a process without a lease by its seat', () => {
     const taken = [...held('a'), seated('a', 0), seated('b', 1)];
-    expect(divide(all, taken, { holder: 'a', leaving }).surplus).toEqual(all.slice(8));
-    expect(divide(all, taken, { holder: 'b', leaving }).wanted).toEqual(['server:1']);
+    expect(divide(all, taken, { holder: 'a', leaving, takesAll }).surplus).toEqual(all.slice(8));
+    expect(divide(all, taken, { holder: 'b', leaving, takesAll }).wanted).toEqual(['server:1']);
   });
 
   it('hands over leases that are already being released first', () => {
     const taken = [...held('a'), seated('a', 0), seated('b', 1)];
-    const { surplus } = divide(all, taken, { holder: 'a', leaving: new Set(all.slice(0, 2)) });
+    const { surplus } = divide(all, taken, { holder: 'a', leaving: new Set(all.slice(0, 2)), takesAll });
     expect(surplus).toEqual([...all.slice(10), ...all.slice(0, 2)]);
   });
 
   it('gives each of more processes than leases one lease at most', () => {
     const others = all.map((name, index) => ({ name, holder: `m${index}` }));
     const seats = all.map((_, seat) => seated(`m${seat}`, seat));
-    const { wanted, surplus } = divide(all, [...others, ...seats], { holder: 'late', leaving });
+    const { wanted, surplus } = divide(all, [...others, ...seats], { holder: 'late', leaving, takesAll });
     expect([wanted, surplus]).toEqual([[], []]);
   });
 });

@@ -37,7 +37,10 @@ export class SharedLeases<Tx extends LeaseTransaction> {
   readonly #held = new Map<string, LeaseRecord>();
   /** Leases that are being handed over; true: no work runs under it any more. */
   readonly #leaving = new Map<string, boolean>();
-  readonly #drains = new Set<Promise<void>>();
+  readonly #drains = new Map<string, Promise<void>>();
+  /** Since when leases beyond this process's share stay free, among the same processes. */
+  #leftSince = Number.POSITIVE_INFINITY;
+  #seated = '';
   #timer: Timer | undefined;
   #claiming: Promise<void> | undefined;
   #isDue = false;
@@ -71,21 +74,22 @@ export class SharedLeases<Tx extends LeaseTransaction> {
     if (this.#held.has(name)) this.#end(name);
   }
 
-  /** Stops claiming. */
+  /** Stops claiming, and leaves the shares of this process to the others. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#claiming;
+    await this.release(SEATS);
   }
 
-  /** Releases all leases, so that others get them at once. Call it after {@link stop}, when no work runs any more. */
-  async release(): Promise<void> {
+  /** Releases leases, so that others get them at once. Call it after {@link stop}, when their work has ended. */
+  async release(names: readonly string[]): Promise<void> {
+    await Promise.all(names.map((name) => this.#drains.get(name)));
+    for (const name of names) this.#held.delete(name);
     const { store, log } = this.#deps;
-    await Promise.all(this.#drains);
-    this.#held.clear();
     await store
-      .transact((tx) => this.#release(tx, [...this.#work.names, ...SEATS]))
-      .catch((err) => log.warn({ err }, 'the leases could not be released; they expire by themselves'));
+      .transact((tx) => this.#release(tx, names))
+      .catch((err) => log.warn({ err, names }, 'leases could not be released; they expire by themselves'));
   }
 
   async #claimWhileDue(): Promise<void> {
@@ -125,7 +129,15 @@ export class SharedLeases<Tx extends LeaseTransaction> {
     const { names, holder } = this.#work;
     if (drained.length > 0) await this.#release(tx, drained);
     const taken = await tx.leases.taken([...names, ...SEATS], holder, now);
-    const { wanted, surplus } = divide(names, taken, { holder, leaving: new Set(this.#leaving.keys()) });
+    const seated = taken.flatMap((lease) => (SEATS.includes(lease.name) ? lease.holder : [])).sort();
+    if (this.#seated !== seated.join()) this.#leftSince = Number.POSITIVE_INFINITY;
+    this.#seated = seated.join();
+    // The other processes do not have the names of those leases.
+    const takesAll = now - this.#leftSince >= SHARED_LEASE.ttlMs;
+    const leaving = new Set(this.#leaving.keys());
+    const { wanted, surplus, left } = divide(names, taken, { holder, leaving, takesAll });
+    if (left > 0) this.#leftSince = Math.min(this.#leftSince, now);
+    else if (!takesAll) this.#leftSince = Number.POSITIVE_INFINITY;
     return { won: await tx.leases.claim(wanted, holder, now, SHARED_LEASE.ttlMs), wanted, surplus };
   }
 
@@ -155,13 +167,13 @@ export class SharedLeases<Tx extends LeaseTransaction> {
     const lease = this.#held.get(name);
     this.#leaving.set(name, false);
     const drain = this.#work.drain(name).then(() => {
-      this.#drains.delete(drain);
+      this.#drains.delete(name);
       // The lease may have been lost in the meantime.
       if (this.#held.get(name)?.token !== lease?.token) return;
       this.#leaving.set(name, true);
       this.balance();
     });
-    this.#drains.add(drain);
+    this.#drains.set(name, drain);
   }
 
   #endExpired(): void {
@@ -181,27 +193,31 @@ export class SharedLeases<Tx extends LeaseTransaction> {
 }
 
 /**
- * Decides which leases a process claims or renews: an even share, and a seat. `taken`: the leases that are
- * held, and the expired ones of `holder`. `leaving`: leases that it already hands over. `surplus`: those to hand over.
+ * Decides which leases a process claims or renews: an even share, or all that are free, and a seat. `taken`: the leases
+ * that are held, and the expired ones of `holder`. `leaving`: leases that it already hands over. `surplus`: those to hand
+ * over. `left`: how many are free for other processes.
  */
 export function divide(
   names: readonly string[],
   taken: readonly Pick<LeaseRecord, 'name' | 'holder'>[],
-  { holder, leaving }: { holder: string; leaving: ReadonlySet<string> },
-): { wanted: string[]; surplus: string[] } {
+  { holder, leaving, takesAll }: { holder: string; leaving: ReadonlySet<string>; takesAll: boolean },
+): { wanted: string[]; surplus: string[]; left: number } {
   const holders = new Map(taken.map((lease) => [lease.name, lease.holder]));
   const isMine = (name: string) => holders.get(name) === holder;
   const isFree = (name: string) => !holders.has(name);
   const processes = [...new Set([...SEATS.flatMap((name) => holders.get(name) ?? []), holder])];
   const hasOneMore = processes.indexOf(holder) < names.length % processes.length;
-  const share = Math.floor(names.length / processes.length) + Number(hasOneMore);
+  const evenShare = Math.floor(names.length / processes.length) + Number(hasOneMore);
+  const share = takesAll ? names.length : evenShare;
   const mine = names.filter(isMine);
-  const free = names.filter(isFree).slice(0, Math.max(0, share - mine.length));
+  const free = names.filter(isFree);
+  const claimed = free.slice(0, Math.max(0, share - mine.length));
   const seat = SEATS.find(isMine) ?? SEATS.find(isFree);
   // Leases that are being handed over come last, so that they are the first in the surplus.
   const inOrder = mine.toSorted((a, b) => Number(leaving.has(a)) - Number(leaving.has(b)));
   return {
-    wanted: [...mine, ...free, ...(seat === undefined ? [] : [seat])].toSorted(),
+    wanted: [...mine, ...claimed, ...(seat === undefined ? [] : [seat])].toSorted(),
     surplus: inOrder.slice(share),
+    left: free.length - claimed.length,
   };
 }

@@ -25,6 +25,8 @@ interface Polls {
   most: number;
   /** The duration of a poll. */
   takeMs: number;
+  /** The provider whose polls take nine seconds. */
+  slow?: string;
 }
 
 /** One of several servers. It can be paused between any two calls. */
@@ -64,32 +66,36 @@ class Server {
       },
       onWake: (woken) => store.onWake((...about) => this.#still === undefined && woken(...about)),
     };
-    const polled = async <T>(id: string, call: () => Promise<T>): Promise<T> => {
+    const polled = async <T>(provider: string, id: string, call: () => Promise<T>): Promise<T> => {
       if (polls.open.has(id)) polls.overlaps.push(`${id} by ${polls.open.get(id)} and ${name}`);
       polls.open.set(id, name);
       polls.most = Math.max(polls.most, polls.open.size);
       polls.times.set(id, [...(polls.times.get(id) ?? []), clock.now()]);
-      await new Promise<void>((resolve) => void clock.setTimer(polls.takeMs, resolve));
+      await new Promise<void>(
+        (resolve) => void clock.setTimer(provider === polls.slow ? 9_000 : polls.takeMs, resolve),
+      );
       polls.open.delete(id);
       const answer = structuredClone(await call());
       await this.#still?.promise;
       return answer;
     };
-    const poll: OrchestratorClient['pollInstance'] = (id, ...rest) =>
-      polled(id, () => plain.client.pollInstance(id, ...rest));
+    const pollOf =
+      (provider: string): OrchestratorClient['pollInstance'] =>
+      (id, ...rest) =>
+        polled(provider, id, () => plain.client.pollInstance(id, ...rest));
     const create: OrchestratorClient['createInstance'] = (...args) => {
       this.launches += 1;
       return plain.client.createInstance(...args);
     };
-    const client = withOverrides(plain.client, { pollInstance: poll, createInstance: create });
-    const provider = { ...market.provider, client };
+    const clientOf = (id: string) =>
+      withOverrides(plain.client, { pollInstance: pollOf(id), createInstance: create });
     this.workers = new ProviderWorkers({
       ...deps,
       store: own,
       random: seededRandom(name.charCodeAt(name.length - 1)),
       providers: {
         ids: () => PROVIDERS,
-        get: (id) => (PROVIDERS.includes(id) ? { ...provider, id } : undefined),
+        get: (id) => (PROVIDERS.includes(id) ? { ...market.provider, id, client: clientOf(id) } : undefined),
       },
       refreshCatalog: async () => undefined,
     });
@@ -242,6 +248,24 @@ describe('providers', () => {
     expect(await shares()).toEqual([PROVIDERS.length]);
     await clock.advance(MINUTE_MS);
     expectPolled(since);
+  });
+
+  it('go over one by one: a provider that hangs while a server ends delays no other [leases-end-apart]', async () => {
+    await begin(2);
+    const { clock } = market;
+    for (const { workers } of servers) workers.start();
+    await clock.advance(MINUTE_MS);
+    const isOfFirst = (id: string) => servers[0]?.workers.of(id)?.isActive === true;
+    polls.slow = PROVIDERS.find(isOfFirst) ?? '';
+    await clock.advance(MINUTE_MS);
+    const ended = servers[0]?.workers.stop();
+    living = servers.slice(1);
+    await clock.advance(1_000);
+    expect(await shares()).toEqual([3, 1]);
+    await clock.advance(10_000);
+    await ended;
+    expect(await shares()).toEqual([4]);
+    delete polls.slow;
   });
 
   it('of a server that is killed are those of the others once its leases have run out [leases-server-killed]', async () => {

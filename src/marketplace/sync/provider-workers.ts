@@ -59,11 +59,15 @@ export class ProviderWorkers {
     return this.#workers.get(providerId);
   }
 
-  /** Stops all workers, waits for running steps, and releases the leases. */
+  /** Stops all workers, waits for running steps, and releases each lease when those of its provider have ended. */
   async stop(): Promise<void> {
     this.#unsubscribe();
     await this.#leases.stop();
-    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
-    await this.#leases.release();
+    await Promise.all(
+      [...this.#workers].map(async ([id, worker]) => {
+        await worker.stop();
+        await this.#leases.release([leaseOf(id)]);
+      }),
+    );
   }
 }
