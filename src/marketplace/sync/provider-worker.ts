@@ -4,14 +4,13 @@ import type { DeploymentToSync, Signal } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
-import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
-import { syncDeployment } from './sync-deployment.ts';
+import { AWAITED_MS, syncDeployment } from './sync-deployment.ts';
 import { CHANGING_MS, SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 import { readVolumeUsage, USAGE_MS } from './volumes/usage.ts';
 
