@@ -2,7 +2,7 @@ import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import type { DeploymentToSync, Signal } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { Observations, type SyncContext, type SyncDeps } from './context.ts';
+import { Confirmations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
@@ -144,12 +144,12 @@ export class ProviderWorker {
       unfenced: this.#deps.store,
       provider: this.#provider,
       health: this.#health,
-      observations: new Observations(store, answers),
+      confirmations: new Confirmations(store, answers),
       answers,
       isLeaseHeld: () => this.#lease.isHeld(),
       call: { timeoutMs: this.#deps.options.polling.callTimeoutMs },
       cleanups: new Map(),
-      unproved: new Map(),
+      awaitingProof: new Map(),
       beginProof: (id) => this.#proofs.put(id, 0),
     };
   }
@@ -177,10 +177,10 @@ export class ProviderWorker {
     if (context !== null) await this.#flushLast(context);
   }
 
-  async #flushLast({ observations }: SyncContext): Promise<void> {
-    await observations
+  async #flushLast({ confirmations }: SyncContext): Promise<void> {
+    await confirmations
       .flush()
-      .catch((error) => this.#deps.log.warn({ err: error }, 'could not write the last observations'));
+      .catch((error) => this.#deps.log.warn({ err: error }, 'could not write the last confirmations'));
   }
 
   /** Sends the intent, then schedules a poll: at once if the provider did not answer. */
@@ -196,7 +196,7 @@ export class ProviderWorker {
   }
 
   async #do(chore: Chore, context: SyncContext): Promise<number> {
-    const { store, provider, observations } = context;
+    const { store, provider, confirmations } = context;
     const { deployments, volumes } = store.read;
     switch (chore) {
       case 'catalog':
@@ -214,7 +214,7 @@ export class ProviderWorker {
         this.#takeChangingVolumes(await volumes.newToSync(provider.id));
         return NEWS_MS;
       case 'flush':
-        await observations.flush();
+        await confirmations.flush();
         return FLUSH_MS;
     }
   }

@@ -34,7 +34,7 @@ export async function syncDeployment(context: SyncContext, id: string): Promise<
     return confirmAgain(context, id, answered);
   }
   // A different answer is judged by the last confirmation, which must therefore be written first.
-  await context.observations.flush(id);
+  await context.confirmations.flush(id);
   return syncByRow(context, id, answered);
 }
 
@@ -64,7 +64,7 @@ function confirmAgain(
   { revision, begunAt }: Pick<PollAnswer, 'revision' | 'begunAt'>,
 ): number {
   context.health.answered(id);
-  context.observations.add({ id, revision, at: begunAt });
+  context.confirmations.add({ id, revision, at: begunAt });
   return pauseMs(context, begunAt, false);
 }
 
@@ -76,22 +76,22 @@ async function poll(context: SyncContext, record: DeploymentRecord, answered: Po
   const applied = await applyObservation(context, record, observation, begunAt);
   report(context, record, observation, applied);
   if (applied.outcome === 'confirmed') {
-    context.observations.add({ id: record.id, revision: record.revision, at: begunAt });
+    context.confirmations.add({ id: record.id, revision: record.revision, at: begunAt });
     if (applied.why === undefined && !(answer instanceof ProviderError)) keep(context, record, answer);
   }
   if (applied.outcome === 'unproved') {
-    context.unproved.set(record.id, { endpoint: applied.endpoint, seenAt: begunAt });
+    context.awaitingProof.set(record.id, { endpoint: applied.endpoint, seenAt: begunAt });
     context.beginProof(record.id);
     return nextPollMs(context, record, begunAt);
   }
-  const now = applied.outcome === 'written' ? applied.record : record;
-  if (now.stoppedAt !== null) return 0;
-  if (isOverdue(context, now) && applied.outcome !== 'dropped') {
-    await failOverdue(context, now);
+  const latest = applied.outcome === 'written' ? applied.record : record;
+  if (latest.stoppedAt !== null) return 0;
+  if (isOverdue(context, latest) && applied.outcome !== 'dropped') {
+    await failOverdue(context, latest);
     return 0;
   }
-  await settleAction(context, now, observation);
-  return nextPollMs(context, now, begunAt);
+  await settleAction(context, latest, observation);
+  return nextPollMs(context, latest, begunAt);
 }
 
 /** Requests an instance. `mark`: the mark of the last answer, if known. */

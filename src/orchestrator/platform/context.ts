@@ -42,7 +42,7 @@ export interface Calling {
   installationId: string;
   /** The names of the other configured platforms. Resources whose note names one of them are not touched. */
   otherPlatforms: ReadonlySet<string>;
-  /** The platform's machine listings, shared by the comparison with the rows and every proof of absence. */
+  /** The platform's machine listings, shared by the drift detector and every proof of absence. */
   machines: SharedListing<ObservedMachine>;
   /** Undefined if the platform has no volumes. */
   volumes: SharedListing<ObservedVolume> | undefined;
