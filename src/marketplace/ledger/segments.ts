@@ -112,7 +112,7 @@ export async function splitAtPriceChanges(
 }
 
 /** Posts a segment in full and ends it at `at`. */
-export async function closeSegment(
+async function closeSegment(
   deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,
   segment: SegmentRecord,
