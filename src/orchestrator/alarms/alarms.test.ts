@@ -280,7 +280,7 @@ describe('alarms of single resources', () => {
     expect(later.listOpen()).toHaveLength(20);
   });
 
-  it('are each named in the log once, also those that are found later [orphans-folded]', async () => {
+  it('are each named in the log once, also those that are found later', async () => {
     const alarms = server();
     const before = fields.length;
     for (const items of [refs(101), refs(103), refs(103)]) raise(alarms, items);
