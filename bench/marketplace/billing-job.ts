@@ -1,6 +1,6 @@
 import { marketplaceStores } from '../../src/compose/stores/marketplace.ts';
 import { openIn } from '../../src/compose/stores/stores.ts';
-import { Accrual } from '../../src/marketplace/ledger/accrual.ts';
+import { BillingJob } from '../../src/marketplace/ledger/billing-job.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
 import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
@@ -16,7 +16,7 @@ export async function openBillingJob(database: string, deployments: number) {
   const store = await openIn(marketplaceStores, database, {});
   const clock = new VirtualClock(Date.now());
   const fails = () => Promise.reject(new Error('nothing is to be ended'));
-  const accrual = new Accrual({
+  const billing = new BillingJob({
     store,
     clock,
     random,
@@ -42,9 +42,9 @@ export async function openBillingJob(database: string, deployments: number) {
         );
       }),
     /** A round, in microseconds of CPU. */
-    round: () => cpuOf(meter, () => accrual.run()),
+    round: () => cpuOf(meter, () => billing.run()),
     close: async () => {
-      await accrual.stop();
+      await billing.stop();
       await store.close();
     },
   };

@@ -123,7 +123,7 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     simulation: 'marketplace',
     title: 'time that the provider has not confirmed is billed',
     plant: {
-      file: 'src/marketplace/ledger/accrue.ts',
+      file: 'src/marketplace/ledger/post-due.ts',
       anchor: 'confirmedUntil ?? Number.NEGATIVE_INFINITY',
       replacement: 'Number.POSITIVE_INFINITY',
     },

@@ -118,7 +118,7 @@ export class Operators {
 
   /**
    * Writes the collected times of last use and the refused keys. On failure they are kept for the next call. The last
-   * call of a server also writes refused keys whose minute is not over.
+   * call of a server also writes refused keys whose ten minutes are not over.
    */
   async recordUses({ isLast = false } = {}): Promise<void> {
     await this.#refused.write((body) => this.#store.transact(body), isLast);

@@ -62,7 +62,7 @@ describe('the machine of an instance that failed', () => {
     await using held = await startHolding(2);
     const { deps, berth } = held;
     const { catalog } = berth.orchestrator;
-    const sale = {
+    const supply = {
       isOpen: () => true,
       unclaimedUnits: () => 0,
       platformUnits: () => 1,
@@ -71,7 +71,7 @@ describe('the machine of an instance that failed', () => {
       areStorageClaimsComplete: () => true,
       unclaimedStorageGb: () => 0,
     };
-    const { placements } = await readCapacity(deps.store.read, { catalog, sale, now: berth.clock.now() });
+    const { placements } = await readCapacity(deps.store.read, { catalog, supply, now: berth.clock.now() });
     const own = placements.find(({ claimed }) => claimed === 1);
     expect(own).toMatchObject({
       failed: 1,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PACE, Pace } from '../../conformance/scenarios/plain/pace.ts';
 import { Draws } from '../../conformance/transcript/draws.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
-import { AWAITED_MS } from '../../src/marketplace/sync/poll.ts';
+import { AWAITED_MS } from '../../src/marketplace/sync/sync-deployment.ts';
 
 describe('the pace of a plain run', () => {
   it('is that of a marketplace as it is delivered', () => {

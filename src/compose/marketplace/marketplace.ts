@@ -8,7 +8,7 @@ import { createApp, createListener } from '../../marketplace/http/app.ts';
 import { refuseWire } from '../../marketplace/http/errors.ts';
 import { Metrics } from '../../marketplace/http/metrics.ts';
 import { RateLimits } from '../../marketplace/http/rate-limits.ts';
-import { Accrual } from '../../marketplace/ledger/accrual.ts';
+import { BillingJob } from '../../marketplace/ledger/billing-job.ts';
 import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
 import type { Mailer } from '../../marketplace/mail/mailer.ts';
 import { createStockAlerts } from '../../marketplace/mail/stock-alerts.ts';
@@ -78,7 +78,7 @@ export interface Marketplace {
   providers: LiveProviders;
   /** The jobs. Tests can run a single round of each. */
   workers: ProviderWorkers;
-  accrual: Accrual;
+  billing: BillingJob;
   mail: MailDispatcher;
   stockAlerts: ReturnType<typeof createStockAlerts>;
   /** Makes the server not ready. Requests are still answered. */
@@ -115,7 +115,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   };
   await logMissingProviders(deps);
   const workers = new ProviderWorkers({ ...deps, refreshCatalog: providers.refresh });
-  const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
+  const billing = new BillingJob({ ...deps, enforce: createEnforcement(deps) });
   const mail = new MailDispatcher({ ...deps, mailer });
   const stockAlerts = createStockAlerts(deps);
   const asked = withPromptReads(store);
@@ -180,7 +180,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
   );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
-  const jobs = [accrual, workers, stockAlerts, mail, housekeeping];
+  const jobs = [billing, workers, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
   certificates.start();
@@ -193,7 +193,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     deps,
     providers,
     workers,
-    accrual,
+    billing,
     mail,
     stockAlerts,
     listener: createListener(app, { log, rateLimits, nextId, trustedProxies }),

@@ -8,7 +8,7 @@ import type { HttpDeps } from '../../orchestrator/http/deps.ts';
 import { Metrics } from '../../orchestrator/http/metrics.ts';
 import { FailedLogins, RateLimits } from '../../orchestrator/http/rate-limits.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
-import { type Drivers, manifestsOf, type PlatformStates, saleOf } from './platforms.ts';
+import { type Drivers, manifestsOf, type PlatformStates, supplyOf } from './platforms.ts';
 
 /** O: Limits: a client polls each active instance every 10 seconds. */
 const POLLS_PER_INSTANCE = { perSecond: 10, burst: 200 };
@@ -55,7 +55,7 @@ export function composeHttp(
   const { rate_limits: limits, quotas } = config;
   const enabled = limits !== false;
   const { requests_per_second: requests, creates_per_second: creates } = limits || UNLIMITED;
-  const sale = saleOf(platforms);
+  const supply = supplyOf(platforms);
   const version = packageVersion();
   return {
     store,
@@ -63,7 +63,7 @@ export function composeHttp(
     clock,
     random,
     log,
-    platform: sale,
+    supply,
     readUsage: async (platform) => platforms.get(platform)?.volumeUsage.read(),
     manifests: manifestsOf(drivers),
     authenticator: new Authenticator({ store, clock, environmentKey }),
@@ -94,7 +94,7 @@ export function composeHttp(
       alarms,
       work,
       catalog,
-      sale,
+      supply,
       certificates,
       diskRoom,
     }),

@@ -14,7 +14,7 @@ export function operatorDepsOf(
     store,
     maxLosses,
     reload,
-    sale: http.platform,
+    supply: http.supply,
     platforms: new Map(
       [...facts].map(([name, found]) => [name, { placesOnHosts: false, ...configured.get(name), ...found }]),
     ),

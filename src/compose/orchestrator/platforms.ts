@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { Alarms } from '../../orchestrator/alarms/alarms.ts';
-import type { Sale } from '../../orchestrator/capacity/deployable.ts';
+import type { Supply } from '../../orchestrator/capacity/deployable.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Manifests, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
@@ -20,7 +20,7 @@ import { judgeMachines, judgeVolumes } from '../../orchestrator/platform/validat
 import { WriterMark } from '../../orchestrator/platform/writer-mark.ts';
 import { Reconciler } from '../../orchestrator/queue/reconciler.ts';
 import { adoptAsNew, releaseMachine } from '../../orchestrator/reconciliation/adopt-machine.ts';
-import { Reconciliation } from '../../orchestrator/reconciliation/reconciliation.ts';
+import { DriftDetector } from '../../orchestrator/reconciliation/drift-detector.ts';
 import { restoredFrom } from '../../orchestrator/reconciliation/restored-rows.ts';
 import { type OrphanOutcome, recordingMissingRows } from '../../orchestrator/reconciliation/without-row.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
@@ -80,7 +80,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
  * Combines the capacity of all platforms. An offer belongs to one platform; machines and volumes without a row reduce
  * the free capacity of any.
  */
-export function saleOf(states: PlatformStates): Sale {
+export function supplyOf(states: PlatformStates): Supply {
   const sightings = [...states.values()].map((state) => state.sightings);
   const sum = (count: (of: Sightings) => number): number =>
     sightings.reduce((total, of) => total + count(of), 0);
@@ -173,10 +173,10 @@ export function composeWork(
     stopping: stopping.signal,
   };
   const reconciler = new Reconciler(context);
-  const reconciliation = new Reconciliation(context, expected, () => reconciler.start());
+  const drift = new DriftDetector(context, expected, () => reconciler.start());
   return {
     platform,
-    start: () => reconciliation.start(),
+    start: () => drift.start(),
     actOnOrphan: async (action, ref) => {
       if (state.health.isTaken) return 'unknown';
       const found = await confirmMachine(context, { ownerRef: ref, host: null });
@@ -188,7 +188,7 @@ export function composeWork(
       volumes?.stop();
     },
     stop: async () => {
-      await reconciliation.stop();
+      await drift.stop();
       stopping.abort();
       await reconciler.stop();
     },

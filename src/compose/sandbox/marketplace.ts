@@ -109,9 +109,9 @@ export async function startSandboxMarketplace(parts: MarketplaceParts) {
         polled.filter(({ at }) => at > changedAt),
         now,
       );
-      const { accrual, stockAlerts, mail } = started;
+      const { billing, stockAlerts, mail } = started;
       // The second round of billing confirms the readings of the first.
-      for (const job of [accrual, accrual, stockAlerts, mail]) await job.run();
+      for (const job of [billing, billing, stockAlerts, mail]) await job.run();
     },
     save() {
       const database = current.opened.image();

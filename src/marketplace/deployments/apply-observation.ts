@@ -48,8 +48,8 @@ export async function applyObservation(
       if (!admission.isAdmitted) return { written: null, held: admission };
     } else if (record.suspicion?.status === 'GONE' && 'instance' in observation)
       await tx.losses.release(record.id);
-    const now = judge(record, observation, under);
-    return { written: await write(deps, tx, record, now, begunAt) };
+    const judged = judge(record, observation, under);
+    return { written: await write(deps, tx, record, judged, begunAt) };
   });
   if (held !== undefined) {
     if (held.alarm !== null) logLossAlarm(deps.log, held.alarm);

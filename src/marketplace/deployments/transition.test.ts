@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { discount, intent, sshKey, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { IllegalTransition } from '../../contract/transitions.ts';
 import { type DeploymentStatus, deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
-import { Accrual } from '../ledger/accrual.ts';
+import { BillingJob } from '../ledger/billing-job.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import { createEnforcement } from './enforcement.ts';
@@ -78,15 +78,15 @@ describe('the times and the bill', () => {
     await store.transact((tx) =>
       tx.discounts.insert(discount({ percentage: 5, startsAt: since + 5 * 60_000 })),
     );
-    const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
-    await accrual.run();
+    const billing = new BillingJob({ ...deps, enforce: createEnforcement(deps) });
+    await billing.run();
     expect(await read(market, id)).toMatchObject({ discountPercentage: 5 });
     // A late observation: it was already stopped when the discount began.
     await move(id, { to: 'stopped', at: since + 60_000, fields: { observedAt: clock.now() } });
     await clock.advance(3_600_000);
     const stopped = await read(market, id);
     await store.transact((tx) => tx.deployments.update({ ...stopped, observedAt: clock.now() }));
-    await accrual.run();
+    await billing.run();
     const { stoppedRateMicroUsd, rateMicroUsd } = await read(market, id);
     expect([rateMicroUsd, stoppedRateMicroUsd]).toEqual([1_900_000, 475_000]);
     expect((await store.read.ledger.openSegmentOf('deployment', id))?.rateMicroUsdPerHour).toBe(475_000);

@@ -4,7 +4,7 @@ import { microUsdFromUsd } from '../../contract/values.ts';
 import { type DeploymentStatus, deploymentTransitions } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
 import { discounted, priceFor } from '../discounts/price.ts';
-import { endBilling, startBilling } from '../ledger/bill.ts';
+import { endBilling, startBilling } from '../ledger/segments.ts';
 import { notifyDeployment } from '../mail/outbox.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import type { Transaction } from '../model/store.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { discount, team } from '../../../test/support/rows/marketplace-rows.ts';
-import { Accrual } from './accrual.ts';
 import { balanceLowerBound, costsOf, realTimeBalance } from './balance.ts';
+import { BillingJob } from './billing-job.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 
 const fails = () => Promise.reject(new Error('no deployment is to be stopped or terminated'));
@@ -19,7 +19,7 @@ async function readBoth({ store, clock }: Books): Promise<{ cost: number; spent:
 it('a deployment costs what its team is charged, in the first minute, between slices and after them', async () => {
   const books = await openBooks(CREDIT);
   const { id } = await books.run();
-  const accrual = new Accrual({
+  const billing = new BillingJob({
     ...books.deps,
     enforce: { stop: fails, terminate: fails, deleteVolume: fails },
   });
@@ -27,7 +27,7 @@ it('a deployment costs what its team is charged, in the first minute, between sl
   for (let step = 0; step < 20; step++) {
     await books.clock.advance(7_000);
     await books.observe(id);
-    if (step % 3 === 2) await accrual.run();
+    if (step % 3 === 2) await billing.run();
     const { cost, spent } = await readBoth(books);
     expect(cost).toBe(spent);
     const most = CREDIT - (await balanceLowerBound(books.store.read, 'team-1', books.clock.now()));

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { endDiscount } from '../discounts/discounts.ts';
-import { Accrual } from './accrual.ts';
 import { assessVolumeDiscounts, volumePercentage } from './assess-volume.ts';
+import { BillingJob } from './billing-job.ts';
 import { openBooks } from './ledger.fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -85,14 +85,14 @@ it('counts all usage up to midnight, posted or not, and none before the 30 days 
     await assessVolumeDiscounts(deps, books.clock.now());
     return (await books.discounts()).filter(({ endsAt }) => endsAt === null).length;
   };
-  const accrual = new Accrual({ ...books.deps, options, enforce: stopsNothing });
+  const billing = new BillingJob({ ...books.deps, options, enforce: stopsNothing });
   const begunAt = books.clock.now();
   for (const days of [1, 30, 31]) {
     const midnight = begunAt + days * DAY_MS;
     for (const left of [90 * MINUTE_MS, 30 * MINUTE_MS, 0]) {
       await books.clock.advance(midnight - left - books.clock.now());
       await books.observe('dep-1');
-      if (left > 0) await accrual.run();
+      if (left > 0) await billing.run();
     }
     const spent = Math.min(days, 30) * dayMicroUsd;
     for (const [spendMicroUsd, discounts] of [

@@ -2,10 +2,10 @@ import { expect, it } from 'vitest';
 import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import { realTimeBalance } from './balance.ts';
-import { endBilling, startBilling } from './bill.ts';
 import { adjust, grant, topUp } from './credit.ts';
 import { explainBill, readBill } from './explain-bill.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
+import { endBilling, startBilling } from './segments.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
 const HOUR_MS = 3_600_000;

@@ -7,10 +7,10 @@ import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';
 import type { DiscountRecord } from '../model/people.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { accrue } from './accrue.ts';
 import { realTimeBalance } from './balance.ts';
-import { endBilling, startBilling } from './bill.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
+import { postDue } from './post-due.ts';
+import { endBilling, startBilling } from './segments.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
 /** The state of a deployment from `at` on; `rate` is before discounts; `ended`: no further cost. */
@@ -224,7 +224,7 @@ class History {
     const segments = open.map(({ segment }) => segment);
     const rounds = Array.from({ length: times }, async (_, round) => {
       const mortal = crashes === 0 ? store : dying(store, crashes + round);
-      for (const segment of segments) await accrue({ ...deps, store: mortal }, [segment], clock.now());
+      for (const segment of segments) await postDue({ ...deps, store: mortal }, [segment], clock.now());
     });
     for (const outcome of await Promise.allSettled(rounds))
       if (outcome.status === 'rejected' && !(outcome.reason instanceof Crash)) throw outcome.reason;

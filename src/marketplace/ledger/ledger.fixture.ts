@@ -13,7 +13,7 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
-import { startBilling } from './bill.ts';
+import { startBilling } from './segments.ts';
 
 /** A log entry. */
 export type LogLine = { level: string; fields: object; message: string };

@@ -9,10 +9,10 @@ import { assignDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
-import { accrue } from './accrue.ts';
 import { assessVolumeDiscounts } from './assess-volume.ts';
-import { endBilling, startBilling } from './bill.ts';
 import { topUp } from './credit.ts';
+import { postDue } from './post-due.ts';
+import { endBilling, startBilling } from './segments.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import { watchTeam } from './watch-team.ts';
 
@@ -59,7 +59,7 @@ async function round(store: Store): Promise<void> {
   const deps = depsOf(store);
   await assessVolumeDiscounts(deps, clock.now());
   const segments = await store.read.ledger.openSegments({ limit: 100 });
-  for (const segment of segments) await accrue(deps, [segment], clock.now());
+  for (const segment of segments) await postDue(deps, [segment], clock.now());
   await watchTeam(deps, teamId, clock.now());
 }
 

@@ -2,11 +2,90 @@ import { toDollars } from '../../contract/values.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import type { Discounts } from '../discounts/price.ts';
-import type { Posting, SegmentRecord } from '../model/ledger-records.ts';
+import type { Discounts, Price } from '../discounts/price.ts';
+import type { Posting, SegmentRecord, SubjectKind } from '../model/ledger-records.ts';
 import { newIdAt } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { continued, owedOf, priceChange } from './price-change.ts';
+
+type BillingTransaction = Pick<Transaction, 'ledger' | 'discounts'>;
+
+/**
+ * Ends the open segment and begins a new one at the later of `at` and the last posting. The subject's row was read by
+ * id in this transaction.
+ */
+export async function startBilling(
+  deps: Pick<Deps, 'random'>,
+  tx: BillingTransaction,
+  {
+    subjectKind,
+    subjectId,
+    teamId,
+    state,
+    price,
+    providerRateMicroUsd = null,
+    at,
+  }: Pick<SegmentRecord, 'subjectKind' | 'subjectId' | 'teamId' | 'state'> & {
+    price: Price;
+    providerRateMicroUsd?: number | null;
+    at: number;
+  },
+): Promise<SegmentRecord> {
+  const startedAt = await endBilling(deps, tx, subjectKind, subjectId, at);
+  const segment: SegmentRecord = {
+    id: newIdAt(deps.random, 'seg', startedAt),
+    subjectKind,
+    subjectId,
+    teamId,
+    state,
+    rateMicroUsdPerHour: price.rateMicroUsd,
+    originalRateMicroUsdPerHour: price.originalRateMicroUsd,
+    providerRateMicroUsdPerHour: providerRateMicroUsd,
+    discountPercentage: price.discountPercentage,
+    startedAt,
+    endedAt: null,
+    postedUntil: startedAt,
+    postedMicroUsd: 0,
+  };
+  await tx.ledger.insertSegment(segment);
+  return segment;
+}
+
+/**
+ * Stops billing the subject: posts and ends its open segment. Returns the first moment from `at` on that no segment
+ * covers. It is later than `at` if a process with a fast clock has already posted beyond `at`.
+ */
+export async function endBilling(
+  deps: Pick<Deps, 'random'>,
+  tx: BillingTransaction,
+  subjectKind: SubjectKind,
+  subjectId: string,
+  at: number,
+): Promise<number> {
+  const open = await lockOpenSegment(tx, subjectKind, subjectId);
+  if (open === null) {
+    const segments = await tx.ledger.segmentsOf(subjectKind, subjectId);
+    return Math.max(at, ...segments.map(({ endedAt }) => endedAt ?? at));
+  }
+  const end = Math.max(at, open.postedUntil);
+  const discounts = await tx.discounts.ofTeam(open.teamId);
+  await closeSegment(deps, tx, await splitAtPriceChanges(deps, tx, open, discounts, end), end);
+  return end;
+}
+
+/** Locks and returns the open segment, or its successor if another process ended it meanwhile. */
+async function lockOpenSegment(
+  tx: BillingTransaction,
+  subjectKind: SubjectKind,
+  subjectId: string,
+): Promise<SegmentRecord | null> {
+  for (;;) {
+    const open = await tx.ledger.openSegmentOf(subjectKind, subjectId);
+    if (open === null) return null;
+    const locked = await tx.ledger.segmentById(open.id);
+    if (locked !== null && locked.endedAt === null) return locked;
+  }
+}
 
 /**
  * Ends the segment at each price change before `until` and opens the next one. Returns the last one, which is open. A
@@ -33,7 +112,7 @@ export async function splitAtPriceChanges(
 }
 
 /** Posts a segment in full and ends it at `at`. */
-export async function closeSegment(
+async function closeSegment(
   deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,
   segment: SegmentRecord,

@@ -3,12 +3,12 @@ import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { assignDiscount } from '../discounts/discounts.ts';
 import { defaultOptions } from '../model/options.ts';
 import { seededRandom } from '../sync/sync.fixture.ts';
-import { Accrual } from './accrual.ts';
 import { realTimeBalance } from './balance.ts';
-import { endBilling, startBilling } from './bill.ts';
+import { BillingJob } from './billing-job.ts';
 import { topUp } from './credit.ts';
 import { readBill } from './explain-bill.ts';
 import { openBooks } from './ledger.fixture.ts';
+import { endBilling, startBilling } from './segments.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
 const HOUR_MS = 3_600_000;
@@ -22,7 +22,7 @@ async function live(seed: number, sliceMs: number) {
   const volumeDiscounts = [{ spendMicroUsd: 20_000_000, percentage: 7 }];
   deps.options = { ...deps.options, billing: { ...deps.options.billing, sliceMs, volumeDiscounts } };
   const enforce = { stop: nothing, terminate: nothing, deleteVolume: nothing };
-  const accrual = new Accrual({ ...deps, enforce });
+  const billing = new BillingJob({ ...deps, enforce });
   await books.run();
   await books.keep();
   const balances: number[] = [];
@@ -47,13 +47,13 @@ async function live(seed: number, sliceMs: number) {
     if (choice === 3)
       await topUp(deps, { teamId, amountMicroUsd: 1_000_000 * (1 + below(20)), reference: `${step}` });
     for (let round = 0; round < 2; round++) {
-      await accrual.run();
+      await billing.run();
       await clock.advance(30_000);
     }
     balances.push(await realTimeBalance(store.read, teamId, clock.now()));
   }
   await books.observe('dep-1');
-  await accrual.run();
+  await billing.run();
   expect(await verifyLedger(store, clock.now())).toMatchObject({ findings: [] });
   await store.transact((tx) => endBilling(deps, tx, 'deployment', 'dep-1', clock.now()));
   await store.transact((tx) => endBilling(deps, tx, 'volume', 'vol-1', clock.now()));

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { Accrual } from './accrual.ts';
-import { endBilling } from './bill.ts';
+import { BillingJob } from './billing-job.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
+import { endBilling } from './segments.ts';
 import { coverageProblems, verifyLedger } from './verify-ledger.ts';
 
 const HOUR_MS = 3_600_000;
@@ -15,12 +15,12 @@ async function openUsedBooks(): Promise<Books> {
     terminate: async () => undefined,
     deleteVolume: async () => undefined,
   };
-  const accrual = new Accrual({ ...books.deps, enforce });
+  const billing = new BillingJob({ ...books.deps, enforce });
   await books.run();
   await books.keep();
   await books.clock.advance(HOUR_MS);
   await books.observe('dep-1');
-  await accrual.run();
+  await billing.run();
   await books.clock.advance(1_234_567);
   await books.store.transact(async (tx) => {
     const at = books.clock.now();

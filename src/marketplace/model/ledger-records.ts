@@ -33,7 +33,7 @@ export interface SliceRecord {
 
 export type LedgerTransactionKind = 'usage' | 'top_up' | 'grant' | 'adjustment';
 
-/** The entries of a transaction add up to zero. It is never changed or deleted, except when slices are rolled up. */
+/** The entries of a transaction add up to zero. It is never changed or deleted. */
 export interface LedgerTransactionRecord {
   id: string;
   kind: LedgerTransactionKind;

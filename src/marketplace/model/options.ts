@@ -49,7 +49,10 @@ export interface MarketplaceOptions {
     teamLimits: TeamLimits;
   };
   billing: {
-    /** How often each segment has a slice. */
+    /**
+     * Length of a slice. Its cost is posted at its end, by default at midnight UTC, or where the segment ends; until
+     * then it is accrued.
+     */
     sliceMs: number;
     /** The discount of a team that spent this amount in the last 30 days, from the next day on. */
     volumeDiscounts: readonly { spendMicroUsd: number; percentage: number }[];

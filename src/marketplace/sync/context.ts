@@ -10,7 +10,7 @@ import type { ProviderHealth } from './provider-health.ts';
 type Confirmation = { id: string; revision: number; at: number };
 
 /** Collects the times of confirmation from polls and writes them in batches. */
-export class Observations {
+export class Confirmations {
   readonly #store: Store;
   readonly #answers: LastAnswers;
   readonly #pending = new Map<string, Confirmation>();
@@ -61,14 +61,14 @@ export interface SyncContext extends SyncDeps {
   unfenced: Store;
   provider: Provider;
   health: ProviderHealth;
-  observations: Observations;
+  confirmations: Confirmations;
   answers: LastAnswers;
   /** Whether this process may still call the provider. */
   isLeaseHeld: () => boolean;
   /** The timeout of every call. */
   call: CallOptions;
   /** Machines that wait for their SSH proof, by deployment id, as the last poll saw them. */
-  unproved: Map<string, Unproved>;
+  awaitingProof: Map<string, Unproved>;
   /** Starts the SSH proof of a deployment's machine in a separate slot, so that a host that hangs delays no poll. */
   beginProof: (id: string) => void;
   /** The attempts of each clean-up by this process, and the time of its last alarm. */

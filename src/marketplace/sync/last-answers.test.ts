@@ -61,7 +61,7 @@ describe('an answer equal to the last one', () => {
   it('costs no transaction and no read, and confirms the deployment up to the time of the request', async () => {
     for (let polls = 0; polls < 10; polls++) await pollAfter(20_000);
     expect(used).toEqual({ reads: 0, transactions: 0 });
-    await context.observations.flush();
+    await context.confirmations.flush();
     expect(used).toEqual({ reads: 0, transactions: 1 });
     expect(await confirmedAt()).toBe(setup.clock.now());
   });
@@ -76,11 +76,11 @@ describe('an answer equal to the last one', () => {
     const before = await confirmedAt();
     await change({ name: 'another' });
     await pollAfter(20_000);
-    await context.observations.flush();
+    await context.confirmations.flush();
     expect(await confirmedAt()).toBe(before);
     await pollAfter(20_000);
     expect(used.reads).toBe(1);
-    await context.observations.flush();
+    await context.confirmations.flush();
     expect(await confirmedAt()).toBe(setup.clock.now());
   });
 

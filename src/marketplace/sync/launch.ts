@@ -13,7 +13,7 @@ import {
 } from '../providers/capabilities.ts';
 import { holderOf } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
-import { unproved } from './prove-ssh.ts';
+import { newSshProof } from './prove-ssh.ts';
 import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;
@@ -186,7 +186,7 @@ export async function adopt(context: SyncContext, id: string, instance: Identifi
     await tx.deployments.update({
       ...record,
       providerInstanceId: instance.id,
-      sshProof: unproved(record.launch.request?.ssh_keys ?? []),
+      sshProof: newSshProof(record.launch.request?.ssh_keys ?? []),
       launch: { ...record.launch, state: isWaitedFor ? 'made' : 'over', request: null },
       cleanup: isWaitedFor ? record.cleanup : 'wanted',
     });
@@ -203,12 +203,12 @@ const MINUTE_MS = 60_000;
 
 /** Whether the deployment has exceeded the provider's deploy timeout and is still not running. */
 export function isOverdue(
-  { clock, provider, unproved, options }: SyncContext,
+  { clock, provider, awaitingProof, options }: SyncContext,
   record: DeploymentRecord,
 ): boolean {
   if (record.status !== 'deploying') return false;
   const { id, createdAt, sshProof } = record;
-  const onlineAt = sshProof?.onlineAt ?? unproved.get(id)?.seenAt;
+  const onlineAt = sshProof?.onlineAt ?? awaitingProof.get(id)?.seenAt;
   const madeBy = createdAt + deployTimeoutMinutes(provider, record) * MINUTE_MS;
   // A machine that was ONLINE gets the full window for its SSH proof.
   const provedBy = onlineAt === undefined ? madeBy : onlineAt + options.polling.sshWindowMs;

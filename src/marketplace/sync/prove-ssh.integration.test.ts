@@ -238,7 +238,7 @@ describe('a process that ends', () => {
     await stopped(setup.clock, setup.workers);
     const context = contextOf(setup.deps, setup.provider);
     const endpoint = { ipAddress: '192.0.2.1', sshPort: 22, loginUser: 'ubuntu', portForwards: [] };
-    context.unproved.set(id, { endpoint, seenAt: setup.clock.now() });
+    context.awaitingProof.set(id, { endpoint, seenAt: setup.clock.now() });
     setup.ssh.fault = () => 'hangs';
     context.call = { timeoutMs: 10_000 };
     const trying = proveSsh(context, id);

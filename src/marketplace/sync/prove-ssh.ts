@@ -7,7 +7,7 @@ import type { SyncContext, Unproved } from './context.ts';
 /** A machine fails only after this many attempts, since for part of the window no process may have been running. */
 const LEAST_ATTEMPTS = 3;
 
-export function unproved(keys: readonly string[]): SshProof {
+export function newSshProof(keys: readonly string[]): SshProof {
   const none = { onlineAt: null, failedAt: null, provedEndpoint: null, provedAt: null };
   return { keys: [...keys], attempts: 0, ...none };
 }
@@ -19,7 +19,7 @@ export function unproved(keys: readonly string[]): SshProof {
  */
 export async function proveSsh(context: SyncContext, id: string): Promise<boolean> {
   const { store, clock, provider, options } = context;
-  const machine = context.unproved.get(id);
+  const machine = context.awaitingProof.get(id);
   const record = await store.read.deployments.byId(id);
   const proof = record?.sshProof;
   if (machine === undefined || record?.status !== 'deploying' || !proof || provider.sshProbe === null)
@@ -28,7 +28,7 @@ export async function proveSsh(context: SyncContext, id: string): Promise<boolea
   const begunAt = clock.now();
   const result = await probe(provider.sshProbe, endpoint, proof.keys, options.polling.callTimeoutMs);
   const outcome = await write(context, record, withResult(proof, machine, result, clock.now()), begunAt);
-  if (context.unproved.get(id) === machine) context.unproved.delete(id);
+  if (context.awaitingProof.get(id) === machine) context.awaitingProof.delete(id);
   if (outcome === 'dropped') return true;
   report(context, record, endpoint, proof, result, outcome === 'failed');
   // A provider that keeps changing the endpoint must not cause a tight loop.

@@ -155,7 +155,7 @@ describe('a change of a volume without a wake', () => {
 });
 
 describe('an end', () => {
-  it('lets running work finish, writes the observations, and leaves no timer', async () => {
+  it('lets running work finish, writes the confirmations, and leaves no timer', async () => {
     const { id } = await running(setup);
     await setup.clock.advance(MINUTE_MS);
     const lastPoll = () => setup.plain.faults.calls.findLast(({ method }) => method === 'getInstance')?.at;

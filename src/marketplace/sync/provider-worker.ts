@@ -2,16 +2,15 @@ import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import type { DeploymentToSync, Signal } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { Observations, type SyncContext, type SyncDeps } from './context.ts';
+import { Confirmations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
-import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
-import { syncDeployment } from './sync-deployment.ts';
+import { AWAITED_MS, syncDeployment } from './sync-deployment.ts';
 import { CHANGING_MS, SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 import { readVolumeUsage, USAGE_MS } from './volumes/usage.ts';
 
@@ -145,12 +144,12 @@ export class ProviderWorker {
       unfenced: this.#deps.store,
       provider: this.#provider,
       health: this.#health,
-      observations: new Observations(store, answers),
+      confirmations: new Confirmations(store, answers),
       answers,
       isLeaseHeld: () => this.#lease.isHeld(),
       call: { timeoutMs: this.#deps.options.polling.callTimeoutMs },
       cleanups: new Map(),
-      unproved: new Map(),
+      awaitingProof: new Map(),
       beginProof: (id) => this.#proofs.put(id, 0),
     };
   }
@@ -178,10 +177,10 @@ export class ProviderWorker {
     if (context !== null) await this.#flushLast(context);
   }
 
-  async #flushLast({ observations }: SyncContext): Promise<void> {
-    await observations
+  async #flushLast({ confirmations }: SyncContext): Promise<void> {
+    await confirmations
       .flush()
-      .catch((error) => this.#deps.log.warn({ err: error }, 'could not write the last observations'));
+      .catch((error) => this.#deps.log.warn({ err: error }, 'could not write the last confirmations'));
   }
 
   /** Sends the intent, then schedules a poll: at once if the provider did not answer. */
@@ -197,7 +196,7 @@ export class ProviderWorker {
   }
 
   async #do(chore: Chore, context: SyncContext): Promise<number> {
-    const { store, provider, observations } = context;
+    const { store, provider, confirmations } = context;
     const { deployments, volumes } = store.read;
     switch (chore) {
       case 'catalog':
@@ -215,7 +214,7 @@ export class ProviderWorker {
         this.#takeChangingVolumes(await volumes.newToSync(provider.id));
         return NEWS_MS;
       case 'flush':
-        await observations.flush();
+        await confirmations.flush();
         return FLUSH_MS;
     }
   }

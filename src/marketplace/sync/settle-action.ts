@@ -35,12 +35,12 @@ export async function settleAction(
     );
   const checkedAt = clock.now();
   await context.store.transact(async (tx) => {
-    const now = await tx.deployments.byId(record.id);
-    if (now === null || now.action?.id !== action.id) return;
-    const { answer } = now.action;
+    const latest = await tx.deployments.byId(record.id);
+    if (latest === null || latest.action?.id !== action.id) return;
+    const { answer } = latest.action;
     const isUnclear = isAwaitedStill && answer !== 'accepted';
-    const seen = { ...now.action, checkedAt, answer: isRestarting ? ('accepted' as const) : answer };
-    await tx.deployments.update({ ...now, action: isRestarting || isUnclear ? seen : null });
+    const seen = { ...latest.action, checkedAt, answer: isRestarting ? ('accepted' as const) : answer };
+    await tx.deployments.update({ ...latest, action: isRestarting || isUnclear ? seen : null });
   });
 }
 

@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { isBeingDeleted } from '../volumes/delete.ts';
-import { Observations, type SyncContext } from './context.ts';
+import { Confirmations, type SyncContext } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
@@ -23,11 +23,11 @@ export function contextOf(deps: Deps, provider: Provider, store = deps.store): S
     provider,
     call: { timeoutMs: deps.options.polling.callTimeoutMs },
     cleanups: new Map(),
-    unproved: new Map(),
+    awaitingProof: new Map(),
     beginProof: () => {},
     isLeaseHeld: () => true,
     health,
-    observations: new Observations(store, answers),
+    confirmations: new Confirmations(store, answers),
     answers,
   };
 }

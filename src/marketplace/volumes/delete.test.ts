@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { grant, intent, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { accrue } from '../ledger/accrue.ts';
+import { postDue } from '../ledger/post-due.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
@@ -47,7 +47,7 @@ it('a deletion ends the bill at the last posting, where a process whose clock is
   if (segment === undefined) throw new Error('it is billed');
   const { options } = world.deps;
   const everyMinute = { ...options, billing: { ...options.billing, sliceMs: 60_000 } };
-  await accrue({ ...world.deps, options: everyMinute }, [segment], world.clock.now() + 10 * 60_000);
+  await postDue({ ...world.deps, options: everyMinute }, [segment], world.clock.now() + 10 * 60_000);
   await world.settle(deleteVolume(world.deps, caller, volumeId));
   expect((await stored())?.deletedAt).toBeGreaterThan(world.clock.now());
   expect(await findings()).toEqual([]);

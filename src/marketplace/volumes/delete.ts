@@ -1,6 +1,6 @@
 import { type ApiError, invalid } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import { endBilling } from '../ledger/bill.ts';
+import { endBilling } from '../ledger/segments.ts';
 import { isActive } from '../model/deployment-record.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';

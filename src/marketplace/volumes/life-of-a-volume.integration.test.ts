@@ -4,7 +4,7 @@ import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import { attachedVolumeSchema, detachedVolumeSchema, updatedVolumeSchema } from '../contract/volume.ts';
-import { accrue } from '../ledger/accrue.ts';
+import { postDue } from '../ledger/post-due.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
@@ -193,7 +193,7 @@ describe('a resize', () => {
   it('costs its price from then on [volume-resize-price]', async () => {
     const volume = await create('a');
     // A server whose clock is ahead has billed beyond now.
-    await accrue(world.deps, await segments(volume.id), world.clock.now() + 2 * 3_600_000);
+    await postDue(world.deps, await segments(volume.id), world.clock.now() + 2 * 3_600_000);
     const changed = await world.settle(
       updateVolume(world.deps, caller, volume.volumeId, { name: 'more', sizeInGb: 300 }),
     );

@@ -3,8 +3,8 @@ import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { createEnforcement } from '../deployments/enforcement.ts';
-import { Accrual } from '../ledger/accrual.ts';
 import { realTimeBalance } from '../ledger/balance.ts';
+import { BillingJob } from '../ledger/billing-job.ts';
 import { adjust, topUp } from '../ledger/credit.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import type { Enforcement } from '../ledger/zero-balance.ts';
@@ -18,7 +18,7 @@ const HOUR = 3_600_000;
 const DAY = 4 * HOUR;
 
 let world: World;
-let accrual: Accrual;
+let job: BillingJob;
 let volumeId: string;
 let exhaustedAt: number;
 
@@ -32,10 +32,10 @@ beforeEach(async () => {
     billing: { ...billing, zeroBalance: { ...billing.zeroBalance, volumes } },
   };
   ({ volumeId } = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never)));
-  accrual = new Accrual({ ...world.deps, enforce: createEnforcement(world.deps) });
+  job = new BillingJob({ ...world.deps, enforce: createEnforcement(world.deps) });
 });
 afterEach(async () => {
-  await world.settle(accrual.stop());
+  await world.settle(job.stop());
   await world.close();
 });
 
@@ -63,7 +63,7 @@ async function watch() {
 
 /** Runs a billing round and the work that it starts, until the next round is due. */
 async function round(): Promise<void> {
-  await world.settle(accrual.run());
+  await world.settle(job.run());
   for (let half = 0; half < 60; half++) await world.clock.advance(500);
 }
 
@@ -71,7 +71,7 @@ async function round(): Promise<void> {
 async function passUntil(at: number): Promise<void> {
   while (world.clock.now() < at) {
     await world.clock.advance(Math.min(HOUR, at - world.clock.now()));
-    await world.settle(accrual.run());
+    await world.settle(job.run());
   }
   for (let second = 0; second < 20; second++) await world.clock.advance(500);
   await world.settle(world.sync('a'));
@@ -123,7 +123,7 @@ it('a volume without balance is not deleted at once by the first start after a l
       await tx.teams.update({ ...team, watch: { ...unnoticed, exhaustedAt: exhaustedAt - 90 * DAY } });
   });
   const startedAt = world.clock.now();
-  accrual = new Accrual({ ...world.deps, enforce: createEnforcement(world.deps) });
+  job = new BillingJob({ ...world.deps, enforce: createEnforcement(world.deps) });
   await world.clock.advance(2 * 60_000);
   await passUntil(startedAt + 7 * DAY - 1);
   expect(await stored()).toMatchObject({ status: 'available', action: null });
@@ -191,8 +191,8 @@ describe('money that comes back', () => {
           },
         }),
     };
-    await world.settle(accrual.stop());
-    accrual = new Accrual({ ...world.deps, enforce });
+    await world.settle(job.stop());
+    job = new BillingJob({ ...world.deps, enforce });
     await world.clock.advance(2 * HOUR);
     await round();
     expect(isPaid).toBe(true);

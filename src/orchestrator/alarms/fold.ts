@@ -4,6 +4,10 @@ import type { Alarms, Raised } from './alarms.ts';
 
 /** How many resources of a kind get an alarm each. */
 const NAMED = 100;
+/** How many names a line of the log has: collectors of logs cut lines of more than about 16 KB. */
+const NAMES_A_LINE = 100;
+/** The resources without an alarm of their own that are in the log, by kind and platform. */
+const inLog = new WeakMap<Alarms, Map<string, ReadonlySet<string>>>();
 
 /** A kind of alarm whose subjects are resources of a platform. */
 interface Folded<T> {
@@ -35,7 +39,7 @@ export function raiseOne(
 
 /**
  * Raises the alarms of `items`: one each for the first hundred. If there are more, one alarm with the platform as
- * subject gives their number, and its log line has all subjects. With `isComplete`, all other alarms of the kind end.
+ * subject gives their number, and the log names the others once. With `isComplete`, all other alarms of the kind end.
  */
 export function raiseFolded<T>(
   alarms: Alarms,
@@ -61,11 +65,17 @@ export function raiseFolded<T>(
       log,
     );
   const subjects = new Set<string>(named.map(subjectOf));
+  const others = items.map(subjectOf).filter((subject) => !subjects.has(subject));
   if (items.length > NAMED) {
-    const detail = `${items.length} in all, of which ${NAMED} have their own alarm; the log has the names of all`;
-    const fields = { detail, subjects: items.map(subjectOf) };
-    alarms.raise({ kind, subject: platform, platform, text, detail, fields }, log);
+    const detail = `${items.length} in all, of which ${NAMED} have their own alarm; the log names the others`;
+    alarms.raise({ kind, subject: platform, platform, text, detail, fields: { detail } }, log);
     subjects.add(platform);
   }
+  const logged = inLog.get(alarms) ?? new Map<string, ReadonlySet<string>>();
+  const before = logged.get(`${kind} ${platform}`) ?? new Set();
+  inLog.set(alarms, logged.set(`${kind} ${platform}`, new Set(isComplete ? others : [...before, ...others])));
+  const added = others.filter((subject) => !before.has(subject));
+  for (let begin = 0; begin < added.length; begin += NAMES_A_LINE)
+    log.error({ subjects: added.slice(begin, begin + NAMES_A_LINE) }, text);
   if (isComplete) alarms.endOthers(kind, platform, subjects);
 }

@@ -9,7 +9,7 @@ import type { Transaction } from '../model/store.ts';
 import { cordonsOn } from './cordons.ts';
 
 /** The state of the platforms' capacity, besides the claims. */
-export interface Sale {
+export interface Supply {
   /** Whether the platform is trusted and the claims cover all of its machines. */
   isOpen(platform: string): boolean;
   /** Units used by machines without a row, which have no claim. */
@@ -33,12 +33,12 @@ export interface Sale {
 }
 
 /** The part that concerns volumes. */
-export type StorageSale = Pick<Sale, 'areStorageClaimsComplete' | 'unclaimedStorageGb'>;
+export type StorageSupply = Pick<Supply, 'areStorageClaimsComplete' | 'unclaimedStorageGb'>;
 
 /** The supply, and the reasons not to sell it. */
 export interface Stock {
   catalog: Catalog;
-  platform: Sale;
+  supply: Supply;
   /** The cordons that are in force. */
   cordons: readonly CordonRecord[];
 }
@@ -56,11 +56,11 @@ export type Obstacle =
   | { reason: 'cordoned'; cordon: CordonRecord };
 
 /** Returns all obstacles. If there are none, free units are sold. */
-export function findObstacles({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle[] {
+export function findObstacles({ catalog, supply, cordons }: Stock, wanted: Wanted): Obstacle[] {
   const { offer } = wanted;
   const region = catalog.regions.get(wanted.region);
   return [
-    ...(platform.isOpen(offer.platform) ? [] : [{ reason: 'platform_frozen' as const }]),
+    ...(supply.isOpen(offer.platform) ? [] : [{ reason: 'platform_frozen' as const }]),
     ...(region?.drained ? [{ reason: 'region_drained' as const }] : []),
     ...(region?.maintenance ? [{ reason: 'region_maintenance' as const }] : []),
     ...(offer.maintenance ? [{ reason: 'offer_maintenance' as const }] : []),
@@ -73,7 +73,7 @@ function sellableUnits(stock: Stock, wanted: Wanted): number {
   const { offer, region } = wanted;
   if (!stock.catalog.regions.has(region) || findObstacles(stock, wanted).length > 0) return 0;
   const ofCatalog = unitsOfCatalog(stock, wanted);
-  const ofPlatform = stock.platform.platformUnits(offer, region, lastChangeOfHosts(stock, offer));
+  const ofPlatform = stock.supply.platformUnits(offer, region, lastChangeOfHosts(stock, offer));
   return Math.max(0, Math.min(ofCatalog, ofPlatform ?? ofCatalog));
 }
 
@@ -86,9 +86,9 @@ function lastChangeOfHosts({ cordons }: Stock, { platform }: Offer): number | un
 }
 
 /** Units in the catalog that claims may take, without those of machines that have no row. */
-function unitsOfCatalog({ platform }: Stock, { offer, region }: Wanted): number {
+function unitsOfCatalog({ supply }: Stock, { offer, region }: Wanted): number {
   const units = offer.placements.find((placement) => placement.region === region)?.units ?? 0;
-  return units - platform.unclaimedUnits(offer.id, region);
+  return units - supply.unclaimedUnits(offer.id, region);
 }
 
 /** Returns a function that gives the claimed and the free units of an offer in a region. */
@@ -104,17 +104,21 @@ export function freeUnits(
 }
 
 /** Whether the claims cover the storage of a region. Each platform with volumes there counts. */
-export function isStorageKnown(catalog: Catalog, regionToken: string, sale: StorageSale): boolean {
+export function isStorageKnown(catalog: Catalog, regionToken: string, supply: StorageSupply): boolean {
   const { volumeTypes = [] } = catalog.regions.get(regionToken) ?? {};
-  return volumeTypes.every(({ platform }) => sale.areStorageClaimsComplete(platform));
+  return volumeTypes.every(({ platform }) => supply.areStorageClaimsComplete(platform));
 }
 
 /** GB in a region that claims of volumes may take. Null for no limit. 0 while the claims do not cover the storage. */
-export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: StorageSale): number | null {
+export function sellableStorageGb(
+  catalog: Catalog,
+  regionToken: string,
+  supply: StorageSupply,
+): number | null {
   const { storageGb } = catalog.regions.get(regionToken) ?? {};
   if (storageGb === undefined) return null;
-  if (!isStorageKnown(catalog, regionToken, sale)) return 0;
-  return Math.max(0, storageGb - sale.unclaimedStorageGb(regionToken));
+  if (!isStorageKnown(catalog, regionToken, supply)) return 0;
+  return Math.max(0, storageGb - supply.unclaimedStorageGb(regionToken));
 }
 
 /** Why an offer cannot be sold in a region. `claimed`: its units that instances hold there. */
@@ -124,7 +128,7 @@ function unavailableReason(stock: Stock, wanted: Wanted, claimed: number): Unava
   const isFrozen = obstacles.some(({ reason }) => reason === 'platform_frozen');
   if (obstacles.length > (isFrozen ? 1 : 0)) return 'withheld';
   if (claimed >= unitsOfCatalog(stock, wanted)) return 'sold_out';
-  const isSilent = isFrozen || stock.platform.isCountPartial(wanted.offer.platform);
+  const isSilent = isFrozen || stock.supply.isCountPartial(wanted.offer.platform);
   return isSilent ? 'platform_silent' : 'sold_out';
 }
 
@@ -173,10 +177,10 @@ export async function claimUnit(
   const use = await tx.claims.use();
   const claimed = use.find((one) => one.offerId === offer.id && one.region === region)?.claimed ?? 0;
   const reason = unavailableReason(stock, wanted, claimed);
-  if (isLogDue(stock.platform, `${offer.id} ${region}`, clock.now())) {
+  if (isLogDue(stock.supply, `${offer.id} ${region}`, clock.now())) {
     const { units = 0 } = offer.placements.find((placement) => placement.region === region) ?? {};
-    const platformUnits = stock.platform.platformUnits(offer, region);
-    const obstacles = stock.platform.obstacles(offer, region);
+    const platformUnits = stock.supply.platformUnits(offer, region);
+    const obstacles = stock.supply.obstacles(offer, region);
     const fields = { offer: offer.id, region, platform: offer.platform, reason };
     log.warn({ ...fields, claimed, units, platformUnits, obstacles }, REFUSED);
   }
@@ -191,11 +195,11 @@ interface Reporting {
 const REFUSED = 'a create or start was refused: no capacity; see the page Capacity of the console';
 const LOG_EVERY_MS = 60_000;
 /** When a refusal was last logged, for each offer and region of a server. */
-const lastLogged = new WeakMap<Sale, Map<string, number>>();
+const lastLogged = new WeakMap<Supply, Map<string, number>>();
 
-function isLogDue(sale: Sale, placement: string, now: number): boolean {
-  const times = lastLogged.get(sale) ?? new Map<string, number>();
-  lastLogged.set(sale, times);
+function isLogDue(supply: Supply, placement: string, now: number): boolean {
+  const times = lastLogged.get(supply) ?? new Map<string, number>();
+  lastLogged.set(supply, times);
   if (Math.abs(now - (times.get(placement) ?? Number.NEGATIVE_INFINITY)) < LOG_EVERY_MS) return false;
   times.set(placement, now);
   return true;

@@ -7,14 +7,14 @@ import { type CordonRecord, isActive, isOver } from '../model/cordon.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Reader } from '../model/store.ts';
 import { isInMaintenance, maintenanceWindows } from './cordons.ts';
-import { type OfferStock, type Sale, stockOfOffers } from './deployable.ts';
+import { type OfferStock, type Supply, stockOfOffers } from './deployable.ts';
 
 interface Deps {
   catalog: Catalog;
   read: Pick<Reader, 'claims' | 'cordons'>;
   clock: Pick<Clock, 'now'>;
   manifests: Manifests;
-  platform: Sale;
+  supply: Supply;
 }
 
 /** The data for showing an offer. */
@@ -47,12 +47,12 @@ export async function listAvailable(deps: Deps, region?: string): Promise<Config
   });
 }
 
-async function readStock({ catalog, read, clock, manifests, platform }: Deps): Promise<Shown> {
+async function readStock({ catalog, read, clock, manifests, supply }: Deps): Promise<Shown> {
   const [use, all] = await Promise.all([read.claims.use(), read.cordons.list()]);
   const now = clock.now();
   const cordons = all.filter((cordon) => !isOver(cordon, now));
   const active = cordons.filter((cordon) => isActive(cordon, now));
-  const stock = stockOfOffers({ catalog, platform, cordons: active }, use);
+  const stock = stockOfOffers({ catalog, supply, cordons: active }, use);
   return { catalog, manifests, cordons, active, stock };
 }
 

@@ -94,7 +94,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     ]),
     reload: () => Promise.reject(new Fatal('it has no server')),
     maxLosses: { share: 0.1, least: 3 },
-    sale: {
+    supply: {
       isOpen: (platform) => platform === 'default',
       unclaimedUnits: () => 0,
       platformUnits: () => undefined,

@@ -6,7 +6,7 @@ import type { Tracing } from '../../ports/tracing.ts';
 import type { Authenticator, Principal } from '../accounts/authenticate.ts';
 import type { PasswordChecks } from '../accounts/password-checks.ts';
 import type { Quotas } from '../accounts/quotas.ts';
-import type { Sale } from '../capacity/deployable.ts';
+import type { Supply } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import type { Manifests } from '../model/platform-driver.ts';
@@ -20,7 +20,7 @@ export interface HttpDeps {
   store: Store;
   catalog: Catalog;
   manifests: Manifests;
-  platform: Sale;
+  supply: Supply;
   readUsage: ReadUsage;
   authenticator: Authenticator;
   polledReads: PolledReads;

@@ -35,7 +35,7 @@ it('metrics of an unresponsive database are answered after one timeout, not one 
     alarms: { listOpen: () => [] },
     work: new WorkMetrics(),
     catalog: loadCatalog('fixtures/catalogs/halyard.yaml'),
-    sale: {
+    supply: {
       isOpen: () => true,
       unclaimedUnits: () => 0,
       platformUnits: () => undefined,

@@ -11,7 +11,7 @@ import {
 import type { Clock } from '../../ports/clock.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import { activeCordons } from '../capacity/cordons.ts';
-import { freeUnits, type Sale } from '../capacity/deployable.ts';
+import { freeUnits, type Supply } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
 import { failureCauses } from '../model/failure.ts';
@@ -37,7 +37,7 @@ interface Deps {
   alarms: Pick<Alarms, 'listOpen'>;
   work: WorkMetrics;
   catalog: Catalog;
-  sale: Sale;
+  supply: Supply;
   diskRoom?: (() => Promise<{ free: number; size: number } | undefined>) | undefined;
   certificates: CertificateList;
 }
@@ -115,7 +115,7 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  #addCapacityMetrics({ store: { read }, clock, catalog, sale }: Deps): void {
+  #addCapacityMetrics({ store: { read }, clock, catalog, supply }: Deps): void {
     const claims = cachedFigure(clock, () => read.claims.use());
     const storage = cachedFigure(clock, () => read.storageClaims.use());
     const standing = cachedFigure(clock, () => activeCordons(read, clock.now()));
@@ -127,7 +127,7 @@ export class Metrics extends ServerMetrics {
       this.gaugeByAll(['offer', 'region'], name, help, async () => {
         const [use, cordons] = await Promise.all([claims(), standing()]);
         if (use === undefined || cordons === undefined) return undefined;
-        const unitsOf = freeUnits({ catalog, platform: sale, cordons }, use);
+        const unitsOf = freeUnits({ catalog, supply, cordons }, use);
         return [...catalog.offers.values()].flatMap((offer) =>
           offer.placements.map(({ region, units }) => {
             const labels = { offer: offer.id, region };

@@ -4,7 +4,7 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
 import { activeCordons, takeTrial } from '../capacity/cordons.ts';
-import { claimUnit, type Sale } from '../capacity/deployable.ts';
+import { claimUnit, type Supply } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
 import type { Manifests } from '../model/platform-driver.ts';
@@ -22,7 +22,7 @@ interface Deps {
   clock: Clock;
   log: Pick<Log, 'warn'>;
   random: Random;
-  platform: Sale;
+  supply: Supply;
   quotas: Quotas;
 }
 
@@ -53,7 +53,7 @@ export async function createInstance(
 }
 
 async function insertInstance(
-  { catalog, manifests, clock, log, random, platform, quotas }: Deps,
+  { catalog, manifests, clock, log, random, supply, quotas }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateInstanceRequest,
@@ -88,7 +88,7 @@ async function insertInstance(
   await tx.instances.insert(record);
   await takeTrial(tx, { kind: 'offer', name: offer.id, platform: offer.platform }, id, now);
   const cordons = await activeCordons(tx, now, id);
-  await claimUnit(tx, { catalog, platform, cordons }, { offer, region, instanceId: id }, { log, clock });
+  await claimUnit(tx, { catalog, supply, cordons }, { offer, region, instanceId: id }, { log, clock });
   await putInlineAttachments(tx, record, volumes);
   await putInstanceWork(tx, id, 'create', now, now + spec.onlineWithinMs);
   return record;

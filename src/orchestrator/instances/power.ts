@@ -3,7 +3,7 @@ import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { activeCordons } from '../capacity/cordons.ts';
-import { claimUnit, noCapacity, type Sale } from '../capacity/deployable.ts';
+import { claimUnit, noCapacity, type Supply } from '../capacity/deployable.ts';
 import { type Catalog, canRestart } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
@@ -18,7 +18,7 @@ interface StartDeps {
   clock: Clock;
   log: Pick<Log, 'warn'>;
   manifests: Manifests;
-  platform: Sale;
+  supply: Supply;
 }
 
 /**
@@ -59,7 +59,7 @@ export async function startInstance(deps: StartDeps, accountId: string, id: stri
 }
 
 async function reclaimCapacity(
-  { catalog, platform, clock, log }: StartDeps,
+  { catalog, supply, clock, log }: StartDeps,
   tx: Transaction,
   { id, offerId, region, host, platform: name }: InstanceRecord,
 ): Promise<void> {
@@ -69,12 +69,7 @@ async function reclaimCapacity(
   // That a host refuses creates does not prove that it refuses to start a machine that it has.
   const cordons = (await activeCordons(tx, clock.now())).filter(({ refusals }) => refusals === null);
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');
-  await claimUnit(
-    tx,
-    { catalog, platform, cordons },
-    { offer, region, host, instanceId: id },
-    { log, clock },
-  );
+  await claimUnit(tx, { catalog, supply, cordons }, { offer, region, host, instanceId: id }, { log, clock });
 }
 
 interface StopDeps {

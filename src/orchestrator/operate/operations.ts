@@ -3,7 +3,7 @@ import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import type { Sale } from '../capacity/deployable.ts';
+import type { Supply } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Store } from '../model/store.ts';
 import type { LossCapOptions } from '../platform/options.ts';
@@ -30,7 +30,7 @@ export interface OperationDeps {
   clock: Clock;
   random: Random;
   catalog: Catalog;
-  sale: Sale;
+  supply: Supply;
   /** The platforms of this server, by name. */
   platforms: ReadonlyMap<string, PlatformFacts>;
   /** Reloads the catalog of this server. @throws {Fatal} */

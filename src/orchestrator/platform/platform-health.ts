@@ -17,10 +17,10 @@ const texts: Record<PlatformProblem['kind'], string> = {
   down: 'the platform does not answer: nothing is sold and no state is changed until it does. Fix the network, the credentials or the platform',
   suspect:
     'too many machines are missing from the platform: nothing is sold and no state is changed until it lists them again. ' +
-    'Check that its key and project are still correct; if the machines are really lost, run `berth losses accept`',
+    'Check that its key and project are still correct, and that no second server has a copy of the database; if the machines are really lost, run `berth losses accept`',
   taken:
     'another server has written to this platform with another copy of this database: this server sells nothing, changes nothing ' +
-    'and ends nothing there. Stop one of the two. If this database is to be used on, stop its servers, run `berth restore --in-place` and ' +
+    "and ends nothing there. Accept no losses and remove no orphans: they may be the other's. Stop one of the two. If this database is to be used on, stop its servers, run `berth restore --in-place` and " +
     'start them again',
 };
 const KINDS = ['down', 'suspect', 'taken'] as const;

@@ -30,7 +30,7 @@ const UNKNOWN_HOST =
   'configuration, or add its new name; if it is permanently gone, `berth losses accept` ends its instances';
 const MISSING_VOLUMES =
   'too many volumes are missing from the platform: none counts as deleted for an hour, ' +
-  'or until `berth losses accept` confirms that they are gone';
+  'or until `berth losses accept` confirms that they are gone. Check that the storage pool is available';
 
 /**
  * Why a listing is probably wrong: too many resources are missing, as after a revoked key, with another project or

@@ -16,7 +16,7 @@ const MAX_NAME = 100;
 
 const UNMARKED =
   'the platform has no room for the mark of this server: a second server with a copy of this database would not be noticed. ' +
-  'Make room for it';
+  'Make room for it, such as in the quota';
 
 /** The lower bits of an epoch are random: copies of one database never draw the same one. */
 const RANDOM_PART = 2 ** 24;

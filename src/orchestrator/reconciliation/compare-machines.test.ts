@@ -7,7 +7,7 @@ import type { CommitListener, Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { ExpectedMachines } from '../platform/expected-machines.ts';
 import { RestoreHold, RunningEndpoints, Sightings } from '../platform/sightings.ts';
-import { Reconciliation } from './reconciliation.ts';
+import { DriftDetector } from './drift-detector.ts';
 
 /** An ONLINE row whose machine is not listed, and a store in which a transaction finds the row destroyed. */
 function setUp(
@@ -46,7 +46,7 @@ function setUp(
     },
   } as unknown as Store;
   const expected = new ExpectedMachines(store, 'default');
-  const detector = new Reconciliation(
+  const detector = new DriftDetector(
     {
       store,
       clock,

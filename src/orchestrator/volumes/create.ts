@@ -2,7 +2,7 @@ import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { assertWithinQuotas, type Created, createOnce, type Quotas } from '../accounts/quotas.ts';
-import type { StorageSale } from '../capacity/deployable.ts';
+import type { StorageSupply } from '../capacity/deployable.ts';
 import type { Offering, VolumeType } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
@@ -16,7 +16,7 @@ interface Deps extends Offering {
   store: Store;
   clock: Clock;
   random: Random;
-  platform: StorageSale;
+  supply: StorageSupply;
   quotas: Quotas;
 }
 
@@ -43,7 +43,7 @@ export async function createVolume(
 }
 
 async function insertVolume(
-  { clock, random, platform, quotas, ...offering }: Deps,
+  { clock, random, supply, quotas, ...offering }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateVolumeRequest,
@@ -83,7 +83,7 @@ async function insertVolume(
   };
   await assertWithinQuotas(tx, quotas, accountId, { volumes: 1, storageGb: record.sizeGb }, now);
   await tx.volumes.insert(record);
-  await claimStorage(tx, { ...offering, platform }, record, record.sizeGb);
+  await claimStorage(tx, { ...offering, supply }, record, record.sizeGb);
   for (const instanceId of instanceIds)
     await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
   await putVolumeWork(tx, id, 'create', now);

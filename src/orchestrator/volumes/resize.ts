@@ -1,7 +1,7 @@
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
-import type { StorageSale } from '../capacity/deployable.ts';
+import type { StorageSupply } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
@@ -15,7 +15,7 @@ interface Deps {
   catalog: Catalog;
   clock: Clock;
   manifests: Manifests;
-  platform: StorageSale;
+  supply: StorageSupply;
   quotas: Quotas;
 }
 
@@ -30,7 +30,7 @@ const RESIZE_WITHIN_MS = 10 * 60_000;
  *   `resize_unsupported`, `quota_exceeded` or `capacity_unavailable`; then nothing was written
  */
 export async function resizeVolume(
-  { store, catalog, clock, manifests, platform, quotas }: Deps,
+  { store, catalog, clock, manifests, supply, quotas }: Deps,
   accountId: string,
   id: string,
   sizeGb: number,
@@ -54,7 +54,7 @@ export async function resizeVolume(
     const now = clock.now();
     const added = sizeGb - (await tx.storageClaims.heldBy(id));
     await assertWithinQuotas(tx, quotas, accountId, { storageGb: added }, now);
-    await claimStorage(tx, { catalog, platform }, volume, sizeGb);
+    await claimStorage(tx, { catalog, supply }, volume, sizeGb);
     const price = priceMicroUsdPerHour(type, sizeGb);
     const cookie = resizeCookie.encode({ sizeGb, priceMicroUsdPerHour: price, driver: null });
     await putVolumeWork(tx, id, 'resize', now, now + RESIZE_WITHIN_MS, cookie);

@@ -1,7 +1,7 @@
 import { ApiError, type Issue } from '../../contract/errors.ts';
 import type { UnavailableReason, VolumeUsage } from '../../contract/extensions.ts';
 import type { VolumeLocation } from '../../contract/volume.ts';
-import { isStorageKnown, type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
+import { isStorageKnown, type StorageSupply, sellableStorageGb } from '../capacity/deployable.ts';
 import type { Catalog, Offering, VolumeType } from '../catalog/catalog.ts';
 import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
@@ -55,15 +55,13 @@ export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: Obser
  */
 export async function claimStorage(
   tx: Transaction,
-  { catalog, platform }: { catalog: Catalog; platform: StorageSale },
+  { catalog, supply }: { catalog: Catalog; supply: StorageSupply },
   { id, region }: VolumeRecord,
   gb: number,
 ): Promise<void> {
-  const capacityGb = sellableStorageGb(catalog, region, platform);
+  const capacityGb = sellableStorageGb(catalog, region, supply);
   if (await tx.storageClaims.take({ volumeId: id, region, gb, capacityGb })) return;
-  const reason: UnavailableReason = isStorageKnown(catalog, region, platform)
-    ? 'sold_out'
-    : 'platform_silent';
+  const reason: UnavailableReason = isStorageKnown(catalog, region, supply) ? 'sold_out' : 'platform_silent';
   throw new ApiError(
     'capacity_unavailable',
     `${region} does not have enough free storage for a volume of ${gb} GB now; try a smaller one or another location.`,

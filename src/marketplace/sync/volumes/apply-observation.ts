@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
-import { endBilling, startBilling } from '../../ledger/bill.ts';
+import { endBilling, startBilling } from '../../ledger/segments.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';

@@ -1,5 +1,5 @@
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
-import { endBilling } from '../../ledger/bill.ts';
+import { endBilling } from '../../ledger/segments.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import type { Provider } from '../../providers/provider.ts';

@@ -61,9 +61,9 @@ function replace(part, fresh) {
   if (focused !== null) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
-/** Shows what the server has now, and again after a pause. What fails says why. */
+/** Shows what the server has now, and again after a pause, while the page is visible. What fails says why. */
 async function read() {
-  if (isReading) return;
+  if (isReading || document.hidden) return;
   isReading = true;
   clearTimeout(next);
   const patience = new AbortController();

@@ -48,7 +48,7 @@ ${live('work', openWork(work, record, trouble.alarms, now))}
 ${live('what', whatItIs(record, account?.name ?? record.accountId, now))}
 </div>
 ${live('timeline', timeline(events))}
-${consolesOf(events)}
+${live('consoles', consolesOf(events), '')}
 ${
   attachments.length === 0
     ? ''

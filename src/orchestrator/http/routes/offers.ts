@@ -34,8 +34,8 @@ const availabilityRoute = createRoute({
 });
 
 /** O: Offers. */
-export function offerRoutes({ catalog, store, clock, manifests, platform }: HttpDeps) {
-  const deps = { catalog, read: store.read, clock, manifests, platform };
+export function offerRoutes({ catalog, store, clock, manifests, supply }: HttpDeps) {
+  const deps = { catalog, read: store.read, clock, manifests, supply };
   return createRouter()
     .openapi(configurationsRoute, async (context) => {
       const configurations = await listConfigurations(deps, context.req.valid('query').instance_type);

@@ -3,7 +3,13 @@ import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { activeCordons } from '../../capacity/cordons.ts';
-import { findObstacles, freeUnits, type Obstacle, type Sale, type Stock } from '../../capacity/deployable.ts';
+import {
+  findObstacles,
+  freeUnits,
+  type Obstacle,
+  type Stock,
+  type Supply,
+} from '../../capacity/deployable.ts';
 import type { Catalog, Offer } from '../../catalog/catalog.ts';
 import type { CordonRecord } from '../../model/cordon.ts';
 import { markOf } from '../../model/marks.ts';
@@ -63,7 +69,7 @@ type CapacityReader = Pick<Reader, 'claims' | 'storageClaims' | 'marks' | 'cordo
 /** The capacity of each offer in each of its regions. */
 export async function readCapacity(
   read: CapacityReader,
-  { catalog, sale, now }: { catalog: Catalog; sale: Sale; now: number },
+  { catalog, supply, now }: { catalog: Catalog; supply: Supply; now: number },
 ): Promise<CapacityView> {
   const [use, failed, storageUse, cordons, downSince] = await Promise.all([
     read.claims.use(),
@@ -72,7 +78,7 @@ export async function readCapacity(
     activeCordons(read, now),
     platformsDown(read, new Set([...catalog.offers.values()].map(({ platform }) => platform))),
   ]);
-  const stock: Stock = { catalog, platform: sale, cordons };
+  const stock: Stock = { catalog, supply, cordons };
   const unitsOf = freeUnits(stock, use);
   const claimedGb = new Map(storageUse.map((one) => [one.region, one.claimedGb]));
   return {
@@ -84,10 +90,10 @@ export async function readCapacity(
           region,
           platform: offer.platform,
           units,
-          platform_units: sale.platformUnits(offer, region) ?? null,
+          platform_units: supply.platformUnits(offer, region) ?? null,
           claimed,
           failed: failed.find((one) => one.offerId === offer.id && one.region === region)?.claimed ?? 0,
-          without_row: sale.unclaimedUnits(offer.id, region),
+          without_row: supply.unclaimedUnits(offer.id, region),
           available: free,
         };
         const unavailable = row.available > 0 ? [] : whyUnavailable(row, { stock, offer, downSince });
@@ -100,7 +106,7 @@ export async function readCapacity(
         region: token,
         storage_gb: storageGb ?? null,
         claimed_gb: claimedGb.get(token) ?? 0,
-        without_row_gb: sale.unclaimedStorageGb(token),
+        without_row_gb: supply.unclaimedStorageGb(token),
       })),
   };
 }
@@ -133,7 +139,7 @@ function whyUnavailable(
     text: found.reason === 'cordoned' ? describeCordon(found.cordon) : texts[found.reason],
   });
   const { region } = row;
-  const obstacles = stock.platform.obstacles(offer, region);
+  const obstacles = stock.supply.obstacles(offer, region);
   return [...findObstacles(stock, { offer, region }).map(tell), ...noneLeft(row, obstacles)];
 }
 
@@ -183,7 +189,7 @@ async function platformsDown(
 }
 
 /** The state according to the rows alone, for a command that runs without a server. */
-async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterable<string>): Promise<Sale> {
+async function supplyByRows(read: Pick<Reader, 'marks'>, platforms: Iterable<string>): Promise<Supply> {
   const down = await platformsDown(read, new Set(platforms));
   return {
     isOpen: (platform) => !down.has(platform),
@@ -200,7 +206,7 @@ interface CapacityDeps {
   store: Pick<Store, 'read'>;
   catalog: Catalog;
   /** Absent without a server. */
-  sale?: Sale;
+  supply?: Supply;
   clock: Pick<Clock, 'now'>;
   platforms: ReadonlyMap<string, unknown>;
 }
@@ -242,10 +248,10 @@ export const capacityView = defineView({
       toText: describe,
     },
   ],
-  read: async ({ store: { read }, catalog, sale, clock, platforms }: CapacityDeps) =>
+  read: async ({ store: { read }, catalog, supply, clock, platforms }: CapacityDeps) =>
     readCapacity(read, {
       catalog,
-      sale: sale ?? (await saleByRows(read, platforms.keys())),
+      supply: supply ?? (await supplyByRows(read, platforms.keys())),
       now: clock.now(),
     }),
 });

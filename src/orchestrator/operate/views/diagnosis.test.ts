@@ -79,7 +79,7 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     { work, downSince: now - 120_000 },
     'bad',
     /default has been frozen for 2 min/,
-    /berth platforms/,
+    /berth alarms ls/,
   ],
   ['no step where there must be one', { record: instance('inst-1') }, 'bad', /has no open step/, /Read it/],
   [

@@ -136,7 +136,7 @@ function frozen({ record, work }: Known, since: number, now: number): Diagnosis 
     because: [
       `${waits} until the platform answers and its listing is trusted again. Deadlines are extended by the same time.`,
     ],
-    todo: ['See `berth platforms` for its error, and fix the network, the credentials or the platform.'],
+    todo: ['See `berth alarms ls` for its error, and fix the network, the credentials or the platform.'],
   };
 }
 

@@ -120,9 +120,10 @@ async function undoStart(
   const reason = whyNotStarted(lease, attempted);
   const text = 'a start failed; the instance stays stopped';
   const fields = { ...instanceLogNames(record), reason };
+  const alarm = { kind: 'start_failed', subject: record.id, platform } as const;
   // A lack of capacity passes by itself. For any other cause a tenant can only retry, so an operator has to find it.
   if (attempted.outcome !== 'failed' || !NO_ROOM.has(attempted.code))
-    alarms.raise({ kind: 'start_failed', subject: record.id, platform, text, detail: reason, fields }, log);
+    alarms.raise({ ...alarm, text: `${text}. Find the cause on the platform`, detail: reason, fields }, log);
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop', because: `${text}: ${reason}` };
 }

@@ -1,5 +1,5 @@
 import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
-import { Accrual } from './accrual.ts';
+import { BillingJob } from './billing-job.ts';
 import type { Books } from './ledger.fixture.ts';
 
 export const MINUTE_MS = 60_000;
@@ -18,18 +18,18 @@ export async function balanceOf({ store }: Books): Promise<number | undefined> {
 }
 
 /** The billing job with slices of five minutes. */
-export function accrualEveryFiveMinutes({ deps }: Books): Accrual {
+export function billingEveryFiveMinutes({ deps }: Books): BillingJob {
   const { options } = deps;
   const billing = { ...options.billing, sliceMs: 5 * MINUTE_MS };
-  return new Accrual({ ...deps, options: { ...options, billing }, enforce: neverCalled });
+  return new BillingJob({ ...deps, options: { ...options, billing }, enforce: neverCalled });
 }
 
 /** Advances the clock by `ms`, with an observation and a billing round every `stepMs`. */
-export async function pass(books: Books, accrual: Accrual, ms: number, stepMs = MINUTE_MS): Promise<void> {
+export async function pass(books: Books, billing: BillingJob, ms: number, stepMs = MINUTE_MS): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await books.clock.advance(stepMs);
     const record = await books.store.read.deployments.byId('dep-1');
     if (record?.status === 'running' || record?.status === 'stopped') await books.observe('dep-1');
-    await accrual.run();
+    await billing.run();
   }
 }

@@ -27,7 +27,7 @@ const UNLISTED =
  * records missing rows, and removes resources that exist although their end was ordered. After a restore from a backup,
  * the work of each row waits until the row is reconciled with its machine.
  */
-export class Reconciliation {
+export class DriftDetector {
   readonly #context: ReconcileContext;
   readonly #expected: ExpectedMachines;
   readonly #machines: MachineSweep;

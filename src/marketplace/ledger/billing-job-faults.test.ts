@@ -3,8 +3,8 @@ import { now, team } from '../../../test/support/rows/marketplace-rows.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { type Store, StoreUnavailable, type Transaction } from '../model/store.ts';
-import { balanceOf, DOLLAR, HOUR_MS, MINUTE_MS, neverCalled, pass } from './accrual.fixture.ts';
-import { Accrual } from './accrual.ts';
+import { balanceOf, DOLLAR, HOUR_MS, MINUTE_MS, neverCalled, pass } from './billing-job.fixture.ts';
+import { BillingJob } from './billing-job.ts';
 import { openBooks } from './ledger.fixture.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
@@ -28,7 +28,7 @@ it('bills the other segments where one cannot be billed', async () => {
     ...books.store,
     transact: (body) => books.store.transact((tx) => body(refusing(tx))),
   };
-  await new Accrual({ ...books.deps, store, enforce: neverCalled }).run();
+  await new BillingJob({ ...books.deps, store, enforce: neverCalled }).run();
   expect(await balanceOf(books)).toBe(10 * DOLLAR - 10_000);
   expect(books.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
 });
@@ -38,7 +38,7 @@ it('checks and posts the other teams where the store fails for one, and ends the
   await books.store.transact((tx) => tx.teams.insert(team({ id: 'team-0' })));
   await books.keep({ id: 'vol-0', volumeId: 'v-0', name: 'vol-0', providerName: 'vol-0', teamId: 'team-0' });
   await books.keep();
-  await new Accrual({ ...books.deps, enforce: neverCalled }).run();
+  await new BillingJob({ ...books.deps, enforce: neverCalled }).run();
   await books.clock.advance(HOUR_MS);
   const failing = new Set(['team-0']);
   const failed: string[] = [];
@@ -70,8 +70,8 @@ it('checks and posts the other teams where the store fails for one, and ends the
   };
   const dueTeams = async () =>
     (await books.store.read.teams.due({ now: books.clock.now(), limit: 99 })).length;
-  const accrual = new Accrual({ ...books.deps, store, enforce: neverCalled });
-  await accrual.run();
+  const billing = new BillingJob({ ...books.deps, store, enforce: neverCalled });
+  await billing.run();
   expect(await dueTeams()).toBe(1);
   expect(await balanceOf(books)).toBe(10 * DOLLAR - 10_000);
   const errors = books.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields);
@@ -85,7 +85,7 @@ it('checks and posts the other teams where the store fails for one, and ends the
     await books.keep({ id, ...named, teamId: `team-${index}` });
   }
   failed.length = 0;
-  await accrual.run();
+  await billing.run();
   expect(failed).toEqual(['team-1', 'team-2', 'team-3']);
   expect(await dueTeams()).toBe(9);
 });
@@ -117,7 +117,7 @@ it('bills a month in which no server ran, of more volumes than one statement tak
       if (record !== null) await tx.volumes.update({ ...record, discountPercentage: 10 });
     }
   });
-  await new Accrual({ ...books.deps, store, enforce: neverCalled }).run();
+  await new BillingJob({ ...books.deps, store, enforce: neverCalled }).run();
   expect(locked).toEqual([200, 1]);
   expect((await verifyLedger(books.store, books.clock.now())).findings).toEqual([]);
   expect(await balanceOf(books)).toBe(10_000 * DOLLAR - 201 * 30 * 240_000);
@@ -128,13 +128,13 @@ it('posts, checks and mails as before after a round of a server whose clock was 
   await books.run();
   await books.keep({ originalRateMicroUsd: 0 });
   const ahead = new VirtualClock(now + DAY_MS);
-  await new Accrual({ ...books.deps, clock: ahead, enforce: neverCalled }).run();
+  await new BillingJob({ ...books.deps, clock: ahead, enforce: neverCalled }).run();
   const { read } = books.store;
   const soon = now + 3 * MINUTE_MS;
-  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
-  await pass(books, accrual, 3 * MINUTE_MS);
+  const billing = new BillingJob({ ...books.deps, enforce: neverCalled });
+  await pass(books, billing, 3 * MINUTE_MS);
   expect(await read.teams.due({ now: soon + HOUR_MS, limit: 9 })).toHaveLength(1);
-  await pass(books, accrual, 2 * HOUR_MS);
+  await pass(books, billing, 2 * HOUR_MS);
   expect((await read.mail.list({ limit: 9 })).map(({ kind }) => kind)).toEqual(['low_balance']);
-  await accrual.stop();
+  await billing.stop();
 });

@@ -10,7 +10,7 @@ import { splitAtPriceChanges, toPostings } from './segments.ts';
  * Charges the slices that are certain, in one transaction. They end at a midnight of UTC, unless slices are shorter than a
  * day. A changed price ends a segment and begins another. Repeated and concurrent calls charge nothing twice.
  */
-export async function accrue(
+export async function postDue(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,
   segments: readonly SegmentRecord[],
   now: number,

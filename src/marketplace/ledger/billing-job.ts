@@ -6,8 +6,8 @@ import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
 import type { PageEnd, SegmentRecord } from '../model/ledger-records.ts';
 import { type Store, StoreUnavailable } from '../model/store.ts';
-import { accrue, hasChanged } from './accrue.ts';
 import { assessVolumeDiscounts } from './assess-volume.ts';
+import { hasChanged, postDue } from './post-due.ts';
 import { watchTeam } from './watch-team.ts';
 import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 
@@ -17,19 +17,19 @@ const AT_ONCE = 200;
 /** A round ends when the store is unavailable this many times in a row. */
 const UNAVAILABLE_IN_A_ROW = 3;
 
-type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
+type BillingDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
  * The billing job charges slices, watches balances, and ends deployments and volumes of teams without balance. A round
  * reads only due rows. Costs do not depend on when it runs: a segment is posted in full where it ends.
  */
-export class Accrual {
-  readonly #deps: AccrualDeps;
+export class BillingJob {
+  readonly #deps: BillingDeps;
   readonly #job: LeasedJob<Store>;
   readonly #zeroBalance: ZeroBalance;
   #unavailable = 0;
 
-  constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {
+  constructor({ enforce, ...deps }: BillingDeps & { enforce: Enforcement }) {
     this.#deps = deps;
     this.#zeroBalance = new ZeroBalance(deps, enforce);
     this.#job = leasedJob(deps, {
@@ -54,7 +54,7 @@ export class Accrual {
     return this.#job.run();
   }
 
-  async #work(deps: AccrualDeps): Promise<void> {
+  async #work(deps: BillingDeps): Promise<void> {
     const now = deps.clock.now();
     this.#unavailable = 0;
     const { teams, ledger } = deps.store.read;
@@ -70,7 +70,7 @@ export class Accrual {
     const { sliceMs } = deps.options.billing;
     const readDue = (after?: PageEnd) => ledger.dueSegments({ now, sliceMs, after, limit: AT_ONCE });
     const segments = this.#pages(readDue, toDue);
-    for await (const due of segments) await this.#accrue(deps, due, now);
+    for await (const due of segments) await this.#postDue(deps, due, now);
   }
 
   /** Reads the next page when the last one is done. Failed items are not read again in this round. */
@@ -92,24 +92,24 @@ export class Accrual {
   }
 
   /** Bills changed segments first, so that the reading uses the current prices. */
-  async #check(deps: AccrualDeps, teamId: string, now: number): Promise<void> {
+  async #check(deps: BillingDeps, teamId: string, now: number): Promise<void> {
     const { read } = deps.store;
     const open = await read.ledger.billedSegmentsOfTeam(teamId);
     const discounts = open.length === 0 ? [] : await read.discounts.ofTeam(teamId);
     const changed = open.filter((billed) => hasChanged(billed, discounts, now)).map(({ segment }) => segment);
     for (let from = 0; from < changed.length; from += AT_ONCE)
-      await this.#accrue(deps, changed.slice(from, from + AT_ONCE), now);
+      await this.#postDue(deps, changed.slice(from, from + AT_ONCE), now);
     const watch = await watchTeam(deps, teamId, now);
     if (watch !== null && watch.exhaustedAt !== null)
       await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
   }
 
   /** Bills the segments together; if that fails, one by one, so that one failure does not block the others. */
-  async #accrue(deps: AccrualDeps, segments: readonly SegmentRecord[], now: number): Promise<void> {
+  async #postDue(deps: BillingDeps, segments: readonly SegmentRecord[], now: number): Promise<void> {
     // Lets other work run between two transactions.
     await nextTurn();
     try {
-      await accrue(deps, segments, now);
+      await postDue(deps, segments, now);
     } catch (err) {
       if (err instanceof LeaseLost) throw err;
       deps.log.warn(
@@ -118,7 +118,7 @@ export class Accrual {
       );
       for (const segment of segments) {
         const { subjectKind, subjectId, teamId } = segment;
-        await this.#attempt({ [subjectKind]: subjectId, team: teamId }, () => accrue(deps, [segment], now));
+        await this.#attempt({ [subjectKind]: subjectId, team: teamId }, () => postDue(deps, [segment], now));
       }
     }
   }
