@@ -177,7 +177,7 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     title: 'a volume grows without a claim on the storage',
     plant: {
       file: 'src/orchestrator/volumes/resize.ts',
-      anchor: 'await claimStorage(tx, { catalog, platform }, volume, sizeGb);',
+      anchor: 'await claimStorage(tx, { catalog, supply }, volume, sizeGb);',
       replacement: '',
     },
   },
