@@ -324,7 +324,9 @@ describe('an operator can', () => {
       await tx.volumes.insert(volume({ status: 'deleted' }));
     });
     await store.close();
-    expect(await run('explain-bill', 'dep-1')).toMatch(/\(10 % off \$2\.00\/h\)[\s\S]*of its team: \$1\.90\n/);
+    expect(await run('explain-bill', 'dep-1')).toMatch(
+      /\(10 % off \$2\.00\/h\)[\s\S]*of its team: \$1\.90\n/,
+    );
     expect(JSON.parse(await run('explain-bill', 'dep-1', '--json'))).toEqual({
       id: 'dep-1',
       segments: [

@@ -4,7 +4,7 @@
  * - `operator`: an operator's removal.
  * - `failed_create`: a create or copy failed or was replaced by another attempt; the order removes what it made.
  * - `moved`: the verified copy has become the volume; the order removes the original.
- * - `policy`: the operator's configuration removes it, such as `failed_instances.hold_minutes`.
+ * - `policy`: the operator's configuration removes it, such as `retention.failed_machines_minutes`.
  */
 export const destroyReasons = ['tenant', 'operator', 'failed_create', 'moved', 'policy'] as const;
 export type DestroyReason = (typeof destroyReasons)[number];
