@@ -13,7 +13,7 @@ export function checkConfigCommand(): Command {
       const { config } = flags;
       const file = config ?? (process.env['BERTH_CONFIG'] || undefined);
       const findings = checkConfig(file);
-      const notes = findings.length > 0 ? [] : configNotes(file);
+      const notes = findings.length > 0 ? [] : configNotes(file, process.env);
       if (findings.length > 0) process.exitCode = 1;
       if (isData(flags)) return printData(flags, { ok: findings.length === 0, findings, notes });
       for (const finding of findings) printError(`${toLine(finding)}\n`);

@@ -36,10 +36,36 @@ describe('check-config', () => {
       '{ id: a, name: A, instance_type: DEDICATED, vcpus: 1, memory_gb: 1, storage_gb: 1, price_per_hour: 1, os_options: [x], supports_cloud_init: true, capacity: { eu-one: 1 } }';
     const regions = `{ eu-one: ${region('')}, eu-two: ${region(', storage_capacity_gb: 50')}, eu-three: { name: Y, datacenter: dc-y } }`;
     expect(check('catalog: catalog.yaml', `regions: ${regions}\noffers: [${offer}]\n`)).toEqual([]);
-    expect(configNotes(join(folder, 'berth.yaml'))).toEqual([
+    expect(configNotes(join(folder, 'berth.yaml'), {})).toEqual([
       `${join(folder, 'catalog.yaml')} regions.eu-one: no storage_capacity_gb, so its storage is sold without a limit`,
     ]);
-    expect(configNotes(undefined)).toEqual([]);
+    expect(configNotes(undefined, {})).toEqual([]);
+  });
+
+  it.each([
+    [
+      'the key of a provider',
+      'providers:\n  - { id: a, base_url: "https://a.example/v1", profile: a.yaml, api_key_env: KEY_A }\n',
+      '2:78 providers[0].api_key_env: the environment variable KEY_A is not set here, nor KEY_A_FILE; the server does not start without it',
+    ],
+    [
+      'the password of the mail server',
+      'providers: []\nmail: { host: m, from: a@b.example, user: u, password_env: KEY_A }\n',
+      '2:60 mail.password_env: the environment variable KEY_A is not set here, nor KEY_A_FILE; the server does not start without it',
+    ],
+    [
+      'what a driver is given',
+      'platforms:\n  east: { driver: exec, command: [./d], environment: [SET, KEY_A] }\n',
+      '2:60 platforms.east.environment[1]: the environment variable KEY_A is not set here; the server does not start without it',
+    ],
+  ])('notes an environment variable that is not set, for %s', (_what, config, note) => {
+    const file = join(folder, 'variables.yaml');
+    writeFileSync(file, config);
+    const about = (env: Record<string, string>) =>
+      configNotes(file, { SET: 'x', ...env }).filter((line) => line.includes('KEY_A'));
+    expect(about({})).toEqual([`${file}:${note}`]);
+    expect(about({ KEY_A: 'x' })).toEqual([]);
+    if (note.includes('KEY_A_FILE')) expect(about({ KEY_A_FILE: '/run/secrets/a' })).toEqual([]);
   });
 
   it('reports storage in a region without volumes', () => {

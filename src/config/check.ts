@@ -1,11 +1,21 @@
 import type { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
-import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from './findings.ts';
+import {
+  collectFindings,
+  type Finding,
+  type IssuePath,
+  type PlainIssue,
+  toFindings,
+  toLine,
+  toPlainIssues,
+  type YamlFile,
+} from './findings.ts';
 import { catalogFileOf, readCatalogFile } from './load.ts';
 import { isMarketplaceFile, marketplaceFindings } from './marketplace/load.ts';
 import { type SellingPlatforms, sellingPlatforms } from './platforms.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
+import type { Environment } from './settings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /**
@@ -29,10 +39,33 @@ export function checkConfig(
   });
 }
 
-/** Lists the regions that sell storage without a limit, one line each. */
-export function configNotes(file: string | undefined): string[] {
+/**
+ * Lists the environment variables that are not set here, and the regions that sell storage without a limit, one line
+ * each.
+ */
+export function configNotes(file: string | undefined, env: Environment): string[] {
   const yaml = file === undefined ? undefined : readYamlFile(file);
-  if (yaml !== undefined && isMarketplaceFile(yaml)) return [];
+  const unset = yaml === undefined ? [] : toFindings(yaml, unsetVariables(yaml.value, env)).map(toLine);
+  return yaml !== undefined && isMarketplaceFile(yaml) ? unset : [...unset, ...storageNotes(yaml)];
+}
+
+/** A server does not start without these variables. The file can still be valid: it may be meant for another machine. */
+function unsetVariables(value: unknown, env: Environment, path: IssuePath = []): PlainIssue[] {
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([key, inner]) =>
+      unsetVariables(inner, env, [...path, Array.isArray(value) ? Number(key) : key]),
+    );
+  const name = String(value);
+  const isSecret = /^(api_key|password)_env$/.test(String(path.at(-1)));
+  const isSet = isSecret ? env[name]?.trim() || env[`${name}_FILE`] : env[name] !== undefined;
+  if (isSet || !(isSecret || path.at(-2) === 'environment')) return [];
+  const what = `${name} is not set here${isSecret ? `, nor ${name}_FILE` : ''}`;
+  return [
+    { path, message: `the environment variable ${what}; the server does not start without it`, at: 'value' },
+  ];
+}
+
+function storageNotes(yaml: YamlFile | undefined): string[] {
   const { catalog } = yaml?.value ?? {};
   const catalogFile = catalogFileOf(typeof catalog === 'string' ? catalog : undefined, yaml?.file);
   const read = readCatalogFile(catalogFile);

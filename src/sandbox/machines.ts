@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isOfAll } from '../marketplace/providers/capabilities.ts';
-import type { ProviderProfile } from '../marketplace/providers/profile.ts';
+import { isOfAll, type ProviderProfile } from '../marketplace/providers/profile.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { DriverManifest, Endpoint } from '../orchestrator/model/platform-driver.ts';
 import type { Platform } from '../platform-model/platform.ts';

@@ -1,5 +1,9 @@
-import { isOfAll } from '../../src/marketplace/providers/capabilities.ts';
-import type { MachineRule, ProviderProfile, VolumeProfile } from '../../src/marketplace/providers/profile.ts';
+import {
+  isOfAll,
+  type MachineRule,
+  type ProviderProfile,
+  type VolumeProfile,
+} from '../../src/marketplace/providers/profile.ts';
 
 /** docs/providers.md: the profiles that come with Berth, for readers. */
 export function providersPage(profiles: readonly ProviderProfile[]): string {

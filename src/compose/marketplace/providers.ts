@@ -159,7 +159,7 @@ export function readSecretOf(
   throw new Fatal(
     file && !given
       ? `The file ${file} is empty, and should hold ${what}.`
-      : `The environment variable ${variable} is not set, and should hold ${what}.`,
+      : `The environment variable ${variable} is not set, and should hold ${what}; or ${variable}_FILE the path of a file with it.`,
   );
 }
 

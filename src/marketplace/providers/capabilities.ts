@@ -150,14 +150,6 @@ export function ruleOf<K extends Exclude<keyof MachineRule, 'instance_types' | '
   return machines.find((rule) => rule[key] !== undefined && fits(rule, machine, region))?.[key] ?? null;
 }
 
-/** Whether the rule of this key is for all machines of the provider. */
-export function isOfAll({ machines }: ProviderProfile, key: 'no_stop' | 'no_restart'): boolean {
-  return machines.some(
-    ({ instance_types, regions, offers, [key]: reason }) =>
-      reason !== undefined && (instance_types ?? regions ?? offers) === undefined,
-  );
-}
-
 /** Whether all conditions of the rule match. Without a region, a rule with regions does not match. */
 function fits(rule: MachineRule, { offerId, instanceType }: Machine, region: string | null): boolean {
   const { instance_types: types, regions, offers } = rule;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceType } from '../contract/values.ts';
 import { letters, readProvider } from '../volumes/seven-providers.fixture.ts';
-import { isOfAll, ruleOf } from './capabilities.ts';
-import { type ProviderProfile, providerProfileSchema } from './profile.ts';
+import { ruleOf } from './capabilities.ts';
+import { isOfAll, type ProviderProfile, providerProfileSchema } from './profile.ts';
 
 const providers = letters.map((letter) => ({ letter, ...readProvider(letter) }));
 

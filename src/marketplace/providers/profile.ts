@@ -150,3 +150,11 @@ export const providerProfileSchema = z.strictObject({
 });
 export type ProviderProfile = z.infer<typeof providerProfileSchema>;
 export type VolumeProfile = z.infer<typeof volumesSchema>;
+
+/** Whether the rule of this key is for all machines of the provider. */
+export function isOfAll({ machines }: ProviderProfile, key: 'no_stop' | 'no_restart'): boolean {
+  return machines.some(
+    ({ instance_types, regions, offers, [key]: reason }) =>
+      reason !== undefined && (instance_types ?? regions ?? offers) === undefined,
+  );
+}

@@ -8,7 +8,7 @@ import type { Store } from '../../model/store.ts';
 import { findAccount } from '../views/accounts.ts';
 import { ActionRefused } from './refused.ts';
 
-interface Deps {
+export interface Deps {
   store: Store;
   clock: Clock;
   random: Random;
