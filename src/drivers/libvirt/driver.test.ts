@@ -368,6 +368,21 @@ it('a delete removes the snapshots if the configuration says so', async () => {
 });
 
 it.each([
+  ['auto', 'qemu'],
+  ['kvm', 'kvm'],
+  ['tcg', 'qemu'],
+])(
+  'on a host whose KVM does not work, a machine with accelerator %s is of type %s',
+  async (accelerator, type) => {
+    const host = new MemoryHost();
+    host.fastestAccelerator = async () => 'tcg';
+    const { bench } = openMemoryPlatform([host], aCatalog(), { accelerator });
+    await bench.create(REF);
+    expect(host.domains.get(REF)?.definition.attributes['type']).toBe(type);
+  },
+);
+
+it.each([
   ['its network is not active', { isNetworkActive: false }],
   ['its pool berth is not active', { isPoolActive: false }],
   ['its pool is full: 0.0 GB are free', { filesystem: { mode: 'rw', freeGb: 0 } }],

@@ -16,8 +16,6 @@ beforeAll(async () => {
   host.run('cp', '-r', EXAMPLE, `${host.folder}/example`);
   host.run('mount', '--bind', `${host.folder}/example`, EXAMPLE);
   host.run('sed', '-i', `s/public_ip: .*/public_ip: ${host.address}/`, `${EXAMPLE}/berth.yaml`);
-  // Its KVM may hang.
-  host.run('sed', '-i', 's/driver: libvirt/&\\n  accelerator: tcg/', `${EXAMPLE}/berth.yaml`);
   // Its disk: memory, and as large as the disks of the offer.
   host.run('mount', '-o', 'remount,size=64g', '/var/lib/libvirt');
 });
