@@ -216,7 +216,7 @@ async function prepare(
 }
 
 const noImage = (host: Member, { volume }: Image): string =>
-  `${host.name} has no ${volume}: copy it into its pool, and run virsh pool-refresh`;
+  `${host.name} has no ${volume}: put it into its pool, as docs/how-to/libvirt.md shows`;
 
 /** Rethrows an error of a disk creation. If a volume is missing, it is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {

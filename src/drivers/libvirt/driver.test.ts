@@ -103,7 +103,7 @@ it('fails a create with image_missing when the image disappears during it', asyn
   expect(await bench.driver.create(bench.spec(REF), 'kvm-1')).toMatchObject({
     outcome: 'failed',
     code: 'image_missing',
-    detail: 'kvm-1 has no debian.qcow2: copy it into its pool, and run virsh pool-refresh',
+    detail: 'kvm-1 has no debian.qcow2: put it into its pool, as docs/how-to/libvirt.md shows',
   });
 });
 

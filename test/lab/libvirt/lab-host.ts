@@ -39,7 +39,7 @@ export const IMAGES = '/var/lib/libvirt/images/berth';
 /** What the page has an operator type on a host; the packages are installed already. */
 const PREPARE = shellBlocksOf(readPage('docs/how-to/libvirt.md'))
   .flatMap(commandsOf)
-  .filter((command) => /^(virsh|install|systemctl) /.test(command));
+  .filter((command) => /^(virsh|install -D|systemctl) /.test(command));
 
 /** A terminal of its operator, in a checkout. No systemd here, and libvirt's socket is where no other host's is. */
 const terminal = (folder: string): string => `cd '${root}'

@@ -107,7 +107,7 @@ describe('each problem has a finding and a remedy', () => {
       'the image is missing',
       { virsh: { 'vol-list': '' } },
       'broken: no volume debian.qcow2',
-      'virsh pool-refresh',
+      'docs/how-to/libvirt.md',
     ],
     [
       'the image has a backing file',

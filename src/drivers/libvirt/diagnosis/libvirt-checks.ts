@@ -100,7 +100,7 @@ async function diagnoseImage(
     return broken(
       subject,
       `the pool has no volume ${volume}`,
-      'Copy it into the folder of the pool, and run virsh pool-refresh.',
+      'Put it there as docs/how-to/libvirt.md shows.',
     );
   const xml = parseXml(await host.virsh(['vol-dumpxml', '--pool', host.options.pool, '--', volume]));
   const backing = textOf(descend(xml, 'backingStore', 'path'));
