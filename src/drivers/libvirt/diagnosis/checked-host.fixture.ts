@@ -25,7 +25,7 @@ const healthy: Record<string, string | VirshProblem> = {
   'pool-refresh': '',
   'pool-dumpxml': '<pool><target><path>/images</path></target></pool>',
   'vol-list': ' debian.qcow2   /images/debian.qcow2   file   2.00 GiB   1.00 GiB\n',
-  'vol-dumpxml': '<volume><name>debian.qcow2</name></volume>',
+  'vol-dumpxml': '<volume><target><format type="qcow2"/></target></volume>',
   'nwfilter-list': ' 6d1 clean-traffic\n',
   'net-info': 'Active:         yes\nAutostart:      yes\n',
   list: '',

@@ -113,10 +113,17 @@ describe('each problem has a finding and a remedy', () => {
       'the image has a backing file',
       {
         virsh: {
-          'vol-dumpxml': '<volume><backingStore><path>/images/tenant.qcow2</path></backingStore></volume>',
+          'vol-dumpxml':
+            '<volume><target><format type="qcow2"/></target><backingStore><path>/images/tenant.qcow2</path></backingStore></volume>',
         },
       },
       'broken: it has the backing file /images/tenant.qcow2',
+      'qemu-img convert',
+    ],
+    [
+      'the image is a raw disk',
+      { virsh: { 'vol-dumpxml': '<volume><target><format type="raw"/></target></volume>' } },
+      'broken: its format is raw',
       'qemu-img convert',
     ],
     ['the image has no name here', { images: {} }, 'broken: has no image of that name', 'platform.images'],

@@ -104,11 +104,12 @@ async function diagnoseImage(
     );
   const xml = parseXml(await host.virsh(['vol-dumpxml', '--pool', host.options.pool, '--', volume]));
   const backing = textOf(descend(xml, 'backingStore', 'path'));
-  if (backing === '') return ok(subject, `it is the volume ${volume}`);
+  const format = descend(xml, 'target', 'format')?.attributes['type'];
+  if (format === 'qcow2' && backing === '') return ok(subject, `it is the volume ${volume}`);
   return broken(
     subject,
-    `it has the backing file ${backing}`,
-    'Replace it by one file that has both: qemu-img convert -O qcow2.',
+    backing === '' ? `its format is ${format}, not qcow2` : `it has the backing file ${backing}`,
+    'Replace it by one qcow2 file that has all of it: qemu-img convert -O qcow2.',
   );
 }
 
