@@ -11,7 +11,7 @@ const EXAMPLE = join(root, 'examples/libvirt');
 
 let host: BareHost;
 beforeAll(async () => {
-  host = await openBareHost(1);
+  host = await openBareHost(1, 'with-kvm');
   // Berth's database goes beside berth.yaml, and the reader writes an address into that: in a copy.
   host.run('cp', '-r', EXAMPLE, `${host.folder}/example`);
   host.run('mount', '--bind', `${host.folder}/example`, EXAMPLE);
