@@ -100,7 +100,7 @@ else
   one_ends
   begin libvirt libvirt-driver "$@" test/lab/libvirt/{driver,startable}.lab.test.ts
   one_ends
-  begin libvirt libvirt-more "$@" test/lab/libvirt/{fleet,import,behind}.lab.test.ts
+  begin libvirt libvirt-more "$@" test/lab/libvirt/{fleet,behind}.lab.test.ts
 fi
 while ((${#running[@]} > 0)); do one_ends; done
 wait "${printers[@]}"

@@ -8,6 +8,8 @@ it.each([
   ['as it is', SECRET],
   ['in a URL', encodeURIComponent(SECRET)],
   ['in JSON', SECRET.replace('/', '\\/')],
+  ['in hex', Buffer.from(SECRET).toString('hex')],
+  ['in large hex', Buffer.from(SECRET).toString('hex').toUpperCase()],
   ['in base64', base64(SECRET)],
   ['in base64url', Buffer.from(SECRET).toString('base64url')],
   ['in base64 in JSON', base64(SECRET).replaceAll('/', '\\/')],
@@ -22,7 +24,7 @@ it.each([
 });
 
 it('keeps a short value, which may be an ordinary word', () => {
-  expect(new Secrets(['debug']).clean('debug ZGVidWc=')).toBe('debug ZGVidWc=');
+  expect(new Secrets(['debug']).clean('debug 6465627567 ZGVidWc=')).toBe('debug 6465627567 ZGVidWc=');
 });
 
 it('removes it from the texts of an answer, at any depth, and from nothing else', () => {

@@ -5,8 +5,8 @@ const REDACTED = '[redacted]';
 const WORDS = new Set(['detail', 'reason', 'finding', 'remedy', 'text']);
 
 /**
- * Values passed to a driver that must not reach logs or operators. Finds them whole, line by line, and in URL, JSON or
- * base64 encoding.
+ * Values passed to a driver that must not reach logs or operators. Finds them whole, line by line, and in URL, JSON, base64
+ * or hex encoding.
  */
 export class Secrets {
   readonly #forms: readonly string[];
@@ -39,7 +39,9 @@ export class Secrets {
 }
 
 function formsOf(secret: string): string[] {
-  const texts = [secret, JSON.stringify(secret).slice(1, -1), ...base64Of(Buffer.from(secret))];
+  const bytes = Buffer.from(secret);
+  const hex = bytes.toString('hex');
+  const texts = [secret, JSON.stringify(secret).slice(1, -1), hex, hex.toUpperCase(), ...base64Of(bytes)];
   // Some languages write `/` as `\/` in JSON.
   return [...texts, ...texts.map((text) => text.replaceAll('/', '\\/')), ...texts.map(encodeURIComponent)];
 }

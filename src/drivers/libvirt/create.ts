@@ -10,11 +10,11 @@ import { hasProblem, onProblem, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine, rereadMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { observeDomains } from './hosts/domains.ts';
-import { chooseGpus, type HostView, obstacleOf, settleClaim, withCordons } from './hosts/room.ts';
+import { chooseGpus, obstacleOf, settleClaim, withCordons } from './hosts/room.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
 import { freeNat, takenPorts, toNetworkConfig } from './network.ts';
-import { type Image, imageOf, type LibvirtConfig, type LibvirtOffer } from './options.ts';
+import { type Image, imageOf, type LibvirtOffer } from './options.ts';
 import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
 import type { ChangingPlatform, MachineMethod, Platform } from './platform.ts';
 import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
@@ -84,14 +84,10 @@ async function claim(
   if (nat === 'none') return failed('capacity', `${host.name} has no free port and address`);
   const gpus = chooseGpus(view, wanted);
   const pciFunctions = functionsOf(view, gpus);
-  const accelerator = acceleratorOf(config, view);
+  const accelerator =
+    config.accelerator === 'auto' ? await host.fastestAccelerator(view.capabilities) : config.accelerator;
   await defineMachine(platform, host, spec, { offer, image, nat, gpus, pciFunctions, accelerator });
   return settle(platform, host, spec);
-}
-
-function acceleratorOf({ accelerator }: LibvirtConfig, { capabilities }: HostView): Accelerator {
-  if (accelerator !== 'auto') return accelerator;
-  return capabilities.kvm ? 'kvm' : 'tcg';
 }
 
 /** An address and ports that no domain of the host uses. Undefined if machines of this host need none. */
@@ -220,7 +216,7 @@ async function prepare(
 }
 
 const noImage = (host: Member, { volume }: Image): string =>
-  `${host.name} has no ${volume}: copy it into its pool, and run virsh pool-refresh`;
+  `${host.name} has no ${volume}: put it into its pool, as docs/how-to/libvirt.md shows`;
 
 /** Rethrows an error of a disk creation. If a volume is missing, it is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {

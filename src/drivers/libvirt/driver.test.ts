@@ -103,7 +103,7 @@ it('fails a create with image_missing when the image disappears during it', asyn
   expect(await bench.driver.create(bench.spec(REF), 'kvm-1')).toMatchObject({
     outcome: 'failed',
     code: 'image_missing',
-    detail: 'kvm-1 has no debian.qcow2: copy it into its pool, and run virsh pool-refresh',
+    detail: 'kvm-1 has no debian.qcow2: put it into its pool, as docs/how-to/libvirt.md shows',
   });
 });
 
@@ -366,6 +366,21 @@ it('a delete removes the snapshots if the configuration says so', async () => {
   await bench.destroy(REF);
   expect([...host.files.keys()]).toEqual(['debian.qcow2']);
 });
+
+it.each([
+  ['auto', 'qemu'],
+  ['kvm', 'kvm'],
+  ['tcg', 'qemu'],
+])(
+  'on a host whose KVM does not work, a machine with accelerator %s is of type %s',
+  async (accelerator, type) => {
+    const host = new MemoryHost();
+    host.fastestAccelerator = async () => 'tcg';
+    const { bench } = openMemoryPlatform([host], aCatalog(), { accelerator });
+    await bench.create(REF);
+    expect(host.domains.get(REF)?.definition.attributes['type']).toBe(type);
+  },
+);
 
 it.each([
   ['its network is not active', { isNetworkActive: false }],

@@ -1,13 +1,16 @@
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
 import { createTurns } from '../kit/turns.ts';
 import { type Host, openHost } from './client.ts';
-import { type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
+import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
 import { hasProblem, isHostFailure, VirshError } from './errors.ts';
+import { findKvmProblem } from './hosts/accelerator.ts';
 import { DOMAIN_WITHIN_MS, listUuids, observeDomains, silenceOf } from './hosts/domains.ts';
 import type { Run } from './hosts/guard.ts';
+import type { Capabilities } from './hosts/host-facts.ts';
 import { type HostShell, openHostShell, openLogin } from './hosts/host-shell.ts';
 import type { MachineMark } from './machine-mark.ts';
 import type { LibvirtConfig } from './options.ts';
@@ -20,6 +23,8 @@ const HOST_WITHIN_MS = (2 * DEFAULT_CALL_MS) / 3;
 /** A host with a shell for what libvirt has no call for. */
 export interface Member extends Host {
   shell: HostShell;
+  /** KVM if it works, determined once, when the first machine is placed there. @throws {VirshError} */
+  fastestAccelerator(capabilities: Capabilities): Promise<Accelerator>;
   close(): Promise<void>;
 }
 
@@ -57,16 +62,25 @@ export interface Fleet {
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
 }
 
-export function openFleet(config: LibvirtConfig, asking?: Asking): Fleet {
+export function openFleet(config: LibvirtConfig, log: Log, asking?: Asking): Fleet {
   const members = config.hosts.map((options): Member => {
     const login = openLogin(options, asking);
     const host = openHost(options, login);
     const shell = openHostShell(options, login);
+    let chosen: Accelerator | undefined;
+    const fastestAccelerator = async (capabilities: Capabilities): Promise<Accelerator> => {
+      if (chosen !== undefined) return chosen;
+      const finding = await findKvmProblem(shell, { stateDir: options.state_dir }, capabilities);
+      if (finding !== undefined)
+        log.warn({ host: options.name, finding }, 'guests of this host are emulated, and slow');
+      chosen = finding === undefined ? 'kvm' : 'tcg';
+      return chosen;
+    };
     const close = (): Promise<void> => {
       host.close();
       return login.close();
     };
-    return { ...host, shell, close };
+    return { ...host, shell, fastestAccelerator, close };
   });
   return fleetOf(members);
 }

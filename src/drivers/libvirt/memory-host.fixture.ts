@@ -85,6 +85,7 @@ export class MemoryHost implements Member {
 
   #runs = 0;
 
+  fastestAccelerator: Member['fastestAccelerator'] = async ({ kvm }) => (kvm ? 'kvm' : 'tcg');
   close = async () => {};
   virsh = async (args: readonly string[], call: VirshCall = {}): Promise<string> =>
     this.#answer(args, call).toString();

@@ -26,7 +26,7 @@ export function openLibvirt(
   config: LibvirtConfig,
   { catalog, clock, log, asking }: Pick<DriverSetting, 'catalog' | 'clock' | 'log' | 'asking'>,
 ): PlatformDriver {
-  return driverOf({ fleet: openFleet(config, asking), config, catalog, clock, log });
+  return driverOf({ fleet: openFleet(config, log, asking), config, catalog, clock, log });
 }
 
 export const manifest: DriverManifest = {

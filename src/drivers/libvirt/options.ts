@@ -112,7 +112,7 @@ export const libvirtConfigSchema = z.strictObject({
     .refine((hosts) => new Set(hosts.map((host) => host.name)).size === hosts.length, 'a name is used twice'),
   /** Images by their names in the catalog's `os_options`. */
   images: z.record(z.string(), imageSchema).default({}),
-  /** `auto`: KVM if libvirt offers it, otherwise emulation, which is slow. */
+  /** `auto`: KVM if a test guest runs with it, otherwise emulation, which is slow. */
   accelerator: z.enum(['auto', 'kvm', 'tcg']).default('auto'),
   /** PCI vendor and device ids of each `gpu_type` of the catalog, such as `10de:2684`. */
   gpu_types: z

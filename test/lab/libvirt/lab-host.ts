@@ -39,20 +39,20 @@ export const IMAGES = '/var/lib/libvirt/images/berth';
 /** What the page has an operator type on a host; the packages are installed already. */
 const PREPARE = shellBlocksOf(readPage('docs/how-to/libvirt.md'))
   .flatMap(commandsOf)
-  .filter((command) => /^(virsh|install|systemctl) /.test(command));
+  .filter((command) => /^(virsh|install -D|systemctl) /.test(command));
 
 /** A terminal of its operator, in a checkout. No systemd here, and libvirt's socket is where no other host's is. */
 const terminal = (folder: string): string => `cd '${root}'
 systemctl() { set -- '${folder}'; ${STOP}; ${START}; }`;
 
 /**
- * Everything that libvirt writes goes to memory of the host's own. No KVM: where it seems usable and QEMU says that it is not,
+ * Everything that libvirt writes goes to memory of the host's own. Without KVM: where it seems usable and QEMU says that it is not,
  * libvirt asks QEMU anew at each definition, for seconds.
  */
 const MOUNTS = `set -e
 mount --make-rprivate /
 mount -t sysfs sysfs /sys
-if [ -e /dev/kvm ]; then
+if [ "$3" = without-kvm ] && [ -e /dev/kvm ]; then
   : >"$1/kvm"
   mount --bind "$1/kvm" /dev/kvm
   mount -o remount,bind,ro /dev/kvm
@@ -74,11 +74,15 @@ const START =
 const STOP =
   'pid=$(cat /run/libvirtd.pid); kill -9 "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done';
 
-export async function openBareHost(index: number): Promise<BareHost> {
+/** `with-kvm`: as this machine has it, perhaps one on which guests hang. */
+export async function openBareHost(
+  index: number,
+  kvm: 'with-kvm' | 'without-kvm' = 'without-kvm',
+): Promise<BareHost> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-lab-'));
   const namespace = await openNamespace(index);
   const { run } = namespace;
-  run('sh', '-c', MOUNTS, 'mounts', folder, CACHE);
+  run('sh', '-c', MOUNTS, 'mounts', folder, kvm === 'with-kvm' ? join(folder, 'cache') : CACHE, kvm);
   const uri = `qemu+unix:///system?socket=${folder}/libvirt-sock`;
   run('sh', '-c', START, 'start', folder);
   return {

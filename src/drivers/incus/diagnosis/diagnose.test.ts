@@ -155,6 +155,15 @@ describe('berth doctor on a single daemon of Incus', () => {
     ]);
   });
 
+  it('a cluster whose members cannot be read has that finding, and none that needs them', async () => {
+    const server = answers['/1.0'] as { environment: object };
+    const environment = { ...server.environment, server_clustered: true };
+    const changed = { '/1.0': { ...server, environment }, '/1.0/cluster/members': new Error('no leader') };
+    expect(await findings(changed, { datacenters: { fra: 'frankfurt' } })).toMatchObject([
+      { verdict: 'broken', subject: 'cluster members', finding: 'No leader.' },
+    ]);
+  });
+
   const writes = 'POST /1.0/storage-pools/default/volumes/custom';
   const disks = join(folder, 'disks');
   mkdirSync(disks);

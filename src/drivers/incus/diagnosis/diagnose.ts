@@ -37,8 +37,8 @@ export async function* diagnose(
       known = await api.members();
       return `There are ${known.length}.`;
     });
-    if (read.verdict === 'ok') yield* diagnoseMembers(known);
-    else yield read;
+    if (read.verdict !== 'ok') return yield read;
+    yield* diagnoseMembers(known);
     const members = known.length === 0 ? [SINGLE] : known.map(({ server_name: name }) => name);
     yield exists(
       client,

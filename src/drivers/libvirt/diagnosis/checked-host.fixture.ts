@@ -25,7 +25,7 @@ const healthy: Record<string, string | VirshProblem> = {
   'pool-refresh': '',
   'pool-dumpxml': '<pool><target><path>/images</path></target></pool>',
   'vol-list': ' debian.qcow2   /images/debian.qcow2   file   2.00 GiB   1.00 GiB\n',
-  'vol-dumpxml': '<volume><name>debian.qcow2</name></volume>',
+  'vol-dumpxml': '<volume><target><format type="qcow2"/></target></volume>',
   'nwfilter-list': ' 6d1 clean-traffic\n',
   'net-info': 'Active:         yes\nAutostart:      yes\n',
   list: '',
@@ -49,6 +49,8 @@ export interface Problem {
   gpuTypes?: Record<string, string[]>;
   images?: Record<string, { volume: string; user: string }>;
   accelerator?: string;
+  /** How QEMU's test guest on KVM ended; 67: well. */
+  kvmStatus?: number;
   offer?: object;
 }
 
@@ -58,6 +60,7 @@ export function aHost({
   clockMs = NOW,
   options = {},
   gpuTypes = {},
+  kvmStatus = 67,
   ...rest
 }: Problem): CheckedHost {
   /** Of several commands, one that fails for its own reason says nothing. */
@@ -80,7 +83,11 @@ export function aHost({
   };
   const shell: HostShell = {
     name: 'kvm-1',
-    run: async () => ({ status: 0, stdout: [`clock\t${clockMs}`, ...says].join('\n'), stderr: '' }),
+    run: async (_script, [command]) => ({
+      status: command === 'test-kvm' ? kvmStatus : 0,
+      stdout: [`clock\t${clockMs}`, ...says].join('\n'),
+      stderr: '',
+    }),
   };
   const { accelerator, offer, images = { 'debian-12': { volume: 'debian.qcow2', user: 'debian' } } } = rest;
   const config = libvirtConfigSchema.parse({
@@ -110,7 +117,7 @@ export function answering(lines: readonly string[]): HostShell {
   return {
     name: 'kvm-1',
     run: async (_script, [command]) => ({
-      status: 0,
+      status: command === 'test-kvm' ? 67 : 0,
       stdout: command === 'exists' ? '' : [`clock\t${NOW}`, ...lines].join('\n'),
       stderr: '',
     }),

@@ -28,7 +28,7 @@ describe('a healthy host', () => {
       'ok: hook on host kvm-1: it is installed',
       'ok: host kvm-1: its pool, its network and its filters are ready',
       'ok: image debian-12 on host kvm-1: it is the volume debian.qcow2',
-      'ok: KVM on host kvm-1: libvirt has KVM',
+      'ok: KVM on host kvm-1: a test guest ran on it',
     ]);
   });
 });
@@ -72,6 +72,7 @@ describe('each problem has a finding and a remedy', () => {
       'warning: guests are emulated',
       'kvm_intel',
     ],
+    ['KVM hangs', { kvmStatus: 137 }, 'warning: did not finish within 4 s; guests are emulated', 'to tcg'],
     [
       'there is no pool',
       { virsh: { 'pool-info': 'no_pool' } },
@@ -106,16 +107,23 @@ describe('each problem has a finding and a remedy', () => {
       'the image is missing',
       { virsh: { 'vol-list': '' } },
       'broken: no volume debian.qcow2',
-      'virsh pool-refresh',
+      'docs/how-to/libvirt.md',
     ],
     [
       'the image has a backing file',
       {
         virsh: {
-          'vol-dumpxml': '<volume><backingStore><path>/images/tenant.qcow2</path></backingStore></volume>',
+          'vol-dumpxml':
+            '<volume><target><format type="qcow2"/></target><backingStore><path>/images/tenant.qcow2</path></backingStore></volume>',
         },
       },
       'broken: it has the backing file /images/tenant.qcow2',
+      'qemu-img convert',
+    ],
+    [
+      'the image is a raw disk',
+      { virsh: { 'vol-dumpxml': '<volume><target><format type="raw"/></target></volume>' } },
+      'broken: its format is raw',
       'qemu-img convert',
     ],
     ['the image has no name here', { images: {} }, 'broken: has no image of that name', 'platform.images'],

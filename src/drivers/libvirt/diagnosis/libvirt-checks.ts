@@ -1,5 +1,6 @@
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { VirshError, type VirshProblem } from '../errors.ts';
+import { findKvmProblem } from '../hosts/accelerator.ts';
 import type { HostView } from '../hosts/room.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
 import { descend, parseXml, textOf } from '../xml.ts';
@@ -65,7 +66,7 @@ export async function diagnoseView(checked: CheckedHost, view: HostView): Promis
     ...(view.fault === undefined ? [ok(subject, 'its pool, its network and its filters are ready')] : []),
     ...problems,
     ...(await diagnoseImages(checked, view)),
-    ...diagnoseCapabilities(checked, view),
+    ...(await diagnoseCapabilities(checked, view)),
   ];
 }
 
@@ -99,23 +100,24 @@ async function diagnoseImage(
     return broken(
       subject,
       `the pool has no volume ${volume}`,
-      'Copy it into the folder of the pool, and run virsh pool-refresh.',
+      'Put it there as docs/how-to/libvirt.md shows.',
     );
   const xml = parseXml(await host.virsh(['vol-dumpxml', '--pool', host.options.pool, '--', volume]));
   const backing = textOf(descend(xml, 'backingStore', 'path'));
-  if (backing === '') return ok(subject, `it is the volume ${volume}`);
+  const format = descend(xml, 'target', 'format')?.attributes['type'];
+  if (format === 'qcow2' && backing === '') return ok(subject, `it is the volume ${volume}`);
   return broken(
     subject,
-    `it has the backing file ${backing}`,
-    'Replace it by one file that has both: qemu-img convert -O qcow2.',
+    backing === '' ? `its format is ${format}, not qcow2` : `it has the backing file ${backing}`,
+    'Replace it by one qcow2 file that has all of it: qemu-img convert -O qcow2.',
   );
 }
 
 /** Checks libvirt for what its machines need besides images: KVM, and firmware if an offer uses UEFI. */
-function diagnoseCapabilities(
-  { host, config, catalog }: CheckedHost,
+async function diagnoseCapabilities(
+  { host, shell, config, catalog }: CheckedHost,
   { capabilities: has }: HostView,
-): Diagnosis[] {
+): Promise<Diagnosis[]> {
   const offers = [...catalog.offers.values()].map(({ machine }) => libvirtOfferSchema.parse(machine));
   const needsUefi = offers.some((offer) => offer.uefi && offer.host_group === host.options.group);
   const uefi = `UEFI on host ${host.name}`;
@@ -124,14 +126,15 @@ function diagnoseCapabilities(
   if (needsUefi)
     found.push(has.uefi ? ok(uefi, 'libvirt has UEFI firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY));
   if (config.accelerator === 'tcg') return found;
-  if (has.kvm) found.push(ok(kvm, 'libvirt has KVM'));
-  else if (config.accelerator === 'kvm') found.push(broken(kvm, NO_KVM, KVM_REMEDY));
-  else found.push(warning(kvm, 'libvirt has no KVM: guests are emulated, and slow', KVM_REMEDY));
-  return found;
+  if (config.accelerator === 'kvm')
+    return [...found, has.kvm ? ok(kvm, 'libvirt has KVM') : broken(kvm, NO_KVM, KVM_REMEDY)];
+  const problem = await findKvmProblem(shell, { stateDir: host.options.state_dir }, has);
+  if (problem === undefined) return [...found, ok(kvm, 'a test guest ran on it')];
+  return [...found, warning(kvm, `${problem}; guests are emulated, and slow`, KVM_REMEDY)];
 }
 
 const NO_UEFI = 'libvirt has no UEFI firmware: offers with uefi: true get no machine on this host';
 const UEFI_REMEDY = 'Install the firmware; Debian: ovmf.';
 const NO_KVM = 'libvirt has no KVM, but platform.accelerator is kvm: the host gets no machine';
 const KVM_REMEDY =
-  'Enable VT-x or AMD-V in the firmware, and load kvm_intel or kvm_amd. If emulation is intended, set platform.accelerator to tcg.';
+  'Enable VT-x or AMD-V in the firmware, load kvm_intel or kvm_amd, and give the user that Berth logs in as access to /dev/kvm (group kvm). If emulation is intended, set platform.accelerator to tcg; if KVM cannot be tested from here, to kvm.';

@@ -16,6 +16,7 @@ import { FENCE } from './guard.ts';
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
  * - `processes UUID`: the QEMU processes of the domain, also those that libvirt does not know any more.
  * - `writer KEY [TEXT]`: the mark of the writer, after TEXT has replaced it; an empty TEXT removes it.
+ * - `test-kvm SECONDS`: exits with QEMU's status on KVM, 67 if its guest counted to 100 million and 137 if it did not in time.
  * - `fenced RESOURCE FENCE COMMAND …`: runs another command; exits with 80 if a higher fence was seen for the
  *   resource.
  * - `mark ADDRESS REF NONCE`: marks the GPU for the machine; exits with 3 if it has another mark.
@@ -149,6 +150,20 @@ gpus() {
   return 0
 }
 
+test_kvm() {
+  rom=$(mktemp) || exit 1
+  trap 'rm -f "$rom"' EXIT
+  {
+    head -c 65280 /dev/zero
+    printf '\372\146\271\000\341\365\005\146\111\165\374\260\041\272\001\005\356\364\353\375'
+    head -c 220 /dev/zero
+    printf '\351\015\377'
+    head -c 13 /dev/zero
+  } > "$rom"
+  timeout -s KILL "$1" qemu-system-x86_64 -accel kvm -cpu host -machine q35 -m 16 -nodefaults -no-user-config \
+    -display none -no-reboot -device isa-debug-exit,iobase=0x501,iosize=2 -bios "$rom" < /dev/null
+}
+
 # The state folder is changed by one call at a time, and a mark only by whoever knows what it says.
 lock() { mkdir -p "$state/gpus" && exec 9> "$state/lock" && flock -w 10 9 || exit 1; }
 write_mark() { printf '%s\n' "$2" > "$state/gpus/.new" && sync "$state/gpus/.new" && mv "$state/gpus/.new" "$state/gpus/$1" || exit 1; }
@@ -184,6 +199,7 @@ case $command in
       grep -qsxzF -e -uuid "$file" && say process "${'$'}{value##*/}"
     done
     exit 0 ;;
+  test-kvm) test_kvm "$1" ;;
   writer)
     file=$state/writers/$1
     if [ $# -gt 1 ]; then

@@ -89,7 +89,8 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (wanted.needsKvm === true && !host.capabilities.kvm)
     return 'its libvirt has no KVM, which platform.accelerator requires';
   const missing = wanted.volumes?.find((name) => !host.volumes.has(name));
-  if (missing !== undefined) return `its pool has no ${missing}: copy it there, and run virsh pool-refresh`;
+  if (missing !== undefined)
+    return `its pool has no ${missing}: put it there, as docs/how-to/libvirt.md shows`;
   return shortageIn(limitsOn(host, wanted));
 }
 
