@@ -1,7 +1,7 @@
 import type { Inventory } from '../orchestrator/model/inventory.ts';
 import type {
-  AskedHosts,
   Call,
+  HostAnswers,
   Listing,
   MachineSpec,
   ObservedMachine,
@@ -127,7 +127,7 @@ export class Hosts<M extends MachineRecord> {
     this.all = names.map((name) => ({ name, state: 'answers' }));
   }
 
-  asked(): AskedHosts {
+  asked(): HostAnswers {
     const of = (wanted: PlatformHost['state']): string[] =>
       this.all.flatMap(({ name, state }) => (state === wanted ? [name] : []));
     return { answered: of('answers'), silent: of('silent') };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AskedHosts } from '../../orchestrator/model/platform-driver.ts';
+import type { HostAnswers } from '../../orchestrator/model/platform-driver.ts';
 import type { IncusClient } from './client.ts';
 import { IncusRefusal, isConflict, isNotFound } from './errors.ts';
 
@@ -336,7 +336,7 @@ export class IncusApi {
    * The hosts whose instances Incus knows. Its database includes those of an offline member, but not those of a
    * member that was removed by force.
    */
-  async hosts(): Promise<AskedHosts> {
+  async hosts(): Promise<HostAnswers> {
     const members = await this.members();
     return {
       answered: members.length === 0 ? [SINGLE] : members.map(({ server_name: name }) => name),

@@ -1,4 +1,4 @@
-import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { HostAnswers, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
@@ -46,10 +46,10 @@ export interface FoundMachine {
 
 export type Search =
   /** `others`: further hosts with the same domain, such as during a migration. */
-  | { answer: 'found'; machine: FoundMachine; others: readonly FoundMachine[]; hosts: AskedHosts }
-  | { answer: 'gone'; hosts: AskedHosts }
+  | { answer: 'found'; machine: FoundMachine; others: readonly FoundMachine[]; hosts: HostAnswers }
+  | { answer: 'gone'; hosts: HostAnswers }
   /** `hosts`: those that answered do not have it. */
-  | { answer: 'unknown'; reason: string; hosts?: AskedHosts };
+  | { answer: 'unknown'; reason: string; hosts?: HostAnswers };
 
 export interface Fleet {
   hosts: readonly Member[];
@@ -144,7 +144,7 @@ export function rankOf(of: { running: boolean; pause?: Pause | undefined; domain
 }
 
 /** Divides the hosts by whether they had a problem. */
-export function hostsOf(hosts: readonly Host[], problems: ReadonlyMap<string, unknown>): AskedHosts {
+export function hostsOf(hosts: readonly Host[], problems: ReadonlyMap<string, unknown>): HostAnswers {
   const answered = hosts.map(({ name }) => name).filter((name) => !problems.has(name));
   return { answered, silent: [...problems.keys()] };
 }

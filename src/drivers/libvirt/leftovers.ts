@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { idOf } from '../../orchestrator/model/attempt.ts';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
-import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { HostAnswers, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Change } from './change.ts';
 import type { Host } from './client.ts';
 import { type HostDomain, isMachine, uuidOf } from './domain-xml.ts';
@@ -49,8 +49,8 @@ export const hasDisk = ({ disks }: Pick<HostDomain, 'disks'>, name: string): boo
 export async function proveGone(
   hosts: readonly Host[],
   ref: OwnerRef,
-  { answered, silent }: AskedHosts,
-): Promise<{ hosts: AskedHosts; left?: string; reason?: string }> {
+  { answered, silent }: HostAnswers,
+): Promise<{ hosts: HostAnswers; left?: string; reason?: string }> {
   const unread: string[] = [];
   const found: string[] = [];
   let reason: string | undefined;

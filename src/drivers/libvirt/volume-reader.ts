@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AskedHosts, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { HostAnswers, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { type HostDomain, isMachine } from './domain-xml.ts';
 import { hasProblem, isHostFailure, VirshError } from './errors.ts';
 import { hostsOf, type Member } from './fleet.ts';
@@ -41,7 +41,7 @@ interface HostVolumes {
 
 export interface VolumeSearch {
   found: readonly HostVolumes[];
-  hosts: AskedHosts;
+  hosts: HostAnswers;
   reason: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type {
-  AskedHosts,
   CopyOfResource,
   Endpoint,
+  HostAnswers,
   Leftover,
   ObservedMachine,
   OwnerRef,
@@ -88,7 +88,7 @@ export function endpointIn(
 }
 
 /** The zones behind an answer: the API answers for all of them. */
-async function answered({ api }: Platform, shown: readonly string[]): Promise<AskedHosts> {
+async function answered({ api }: Platform, shown: readonly string[]): Promise<HostAnswers> {
   const [zones, session] = await Promise.all([api.zones(), api.client.session()]);
   const hosts = new Set([...zones.map(({ host }) => host), ...shown.map((zone) => toHost(zone, session))]);
   return { answered: [...hosts], silent: [] };

@@ -138,7 +138,7 @@ export interface ObservedMachine {
  * The hosts behind an answer, for platforms that can answer while some hosts are silent. A machine last seen on any
  * other host, such as one that was renamed or left the configuration, is not proved gone.
  */
-export interface AskedHosts {
+export interface HostAnswers {
   /** Hosts that have reported everything they have. */
   answered: readonly string[];
   /** Hosts that do not answer. Their resources may be missing from the answer. */
@@ -151,13 +151,13 @@ export type Presence<T> =
   | {
       answer: 'gone';
       /** If absent, the answer covers every host that the platform ever had. */
-      hosts?: AskedHosts;
+      hosts?: HostAnswers;
     }
   | {
       answer: 'unknown';
       reason: string;
       /** Present if some hosts did not answer. The other hosts answered and do not have the resource. */
-      hosts?: AskedHosts;
+      hosts?: HostAnswers;
     };
 
 /** A copy of one of Berth's resources, under another name on the platform. */
@@ -195,7 +195,7 @@ export type Listing<T> =
       /** Parts with Berth's mark that belong to none of the listed machines or volumes. */
       leftovers?: readonly Leftover[];
       /** If absent, the answer covers every host that the platform ever had. */
-      hosts?: AskedHosts;
+      hosts?: HostAnswers;
     }
   | { answer: 'unknown'; reason: string };
 

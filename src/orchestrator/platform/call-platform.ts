@@ -5,8 +5,8 @@ import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import { renewalReserveMs } from '../../work/lease-time.ts';
 import type { FreeUnits, Inventory, ObservedHost } from '../model/inventory.ts';
 import type {
-  AskedHosts,
   Call,
+  HostAnswers,
   Listing,
   ObservedMachine,
   Placing,
@@ -156,7 +156,7 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
  *
  * @throws {Error} if the answering hosts are not listed; then nothing is proved gone
  */
-function withHosts(hosts: AskedHosts | undefined): { hosts?: AskedHosts } {
+function withHosts(hosts: HostAnswers | undefined): { hosts?: HostAnswers } {
   if (hosts === undefined) return {};
   const { answered, silent } = hosts;
   return { hosts: { answered: answered.map(cleanText), silent: silent.map(cleanText) } };

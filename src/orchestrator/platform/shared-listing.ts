@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import { inSlices } from '../../ports/in-slices.ts';
 import type { Log } from '../../ports/log.ts';
-import type { AskedHosts, CopyOfResource, Leftover, Listing, OwnerRef } from '../model/platform-driver.ts';
+import type { CopyOfResource, HostAnswers, Leftover, Listing, OwnerRef } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { observe } from './call-platform.ts';
@@ -14,7 +14,7 @@ export interface Hosts {
   silent: ReadonlySet<string>;
 }
 
-export function toHosts(hosts: AskedHosts | undefined): Hosts {
+export function toHosts(hosts: HostAnswers | undefined): Hosts {
   if (hosts === undefined) return { answered: 'all', silent: new Set() };
   return { answered: new Set(hosts.answered), silent: new Set(hosts.silent) };
 }
