@@ -6,7 +6,7 @@ import { areLossesAccepted, judgeHosts } from './loss-cap.ts';
 import { isUnseen, type SharedListing, toHosts } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
 
-// A `gone` would be wrong in these cases, and each is excluded:
+// A `gone` would be wrong in these cases, and each but the last is excluded:
 //
 // | the machine exists, although | excluded because |
 // |---|---|
@@ -16,6 +16,7 @@ import type { Observation } from './visibility.ts';
 // | it moved to a host that is silent | a driver answers `gone` only if no silent host can have it; for a removal, a listing must have shown it elsewhere while those hosts were silent |
 // | the platform lists nothing, as with a revoked key | the listing must be trusted |
 // | its create was answered a moment ago, or is still under way | see `mayAppearForMs`: the caller checks it with the locked row |
+// | between two listings, a silent host answers, it moves there, and the host is silent again | no driver could see that: the drift detector removes it when the host answers, since its end was ordered |
 
 /** The columns of a row that locate its machine. */
 type Located = Pick<InstanceRecord, 'ownerRef' | 'host'>;
