@@ -30,8 +30,8 @@ type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep' | 'usage';
 /** The pause between two reads of the catalog varies by up to a quarter. */
 const CATALOG_JITTER = 0.25;
 
-/** What a worker needs of the leases of all workers. */
-interface Leases {
+/** The lease on calls to the worker's provider. */
+interface OwnLease {
   isHeld(): boolean;
   /** Another process has the lease. */
   lost(): void;
@@ -43,7 +43,7 @@ export class ProviderWorker {
   readonly #provider: Provider;
   readonly #health: ProviderHealth;
   readonly #failures: StepFailures;
-  readonly #lease: Leases;
+  readonly #lease: OwnLease;
   /** Bound to the lease: its store rejects writes once another process holds it. Null: this process does not hold it. */
   #context: SyncContext | null = null;
   readonly #deployments: Schedule;
@@ -56,7 +56,7 @@ export class ProviderWorker {
   readonly #stopping = Promise.withResolvers<void>();
   #catalogReading: Promise<void> | undefined;
 
-  constructor(deps: SyncDeps, provider: Provider, lease: Leases) {
+  constructor(deps: SyncDeps, provider: Provider, lease: OwnLease) {
     const { clock, options } = deps;
     this.#deps = deps;
     this.#provider = provider;

@@ -48,6 +48,8 @@ interface Deps {
  * and are stored later.
  */
 export class Alarms {
+  /** The resources without an alarm of their own that are in the log, by kind and platform: see `raiseFolded`. */
+  readonly namesInLog = new Map<string, ReadonlySet<string>>();
   readonly #deps: Deps;
   readonly #startedAt: number;
   /** Alarms raised by this process. */

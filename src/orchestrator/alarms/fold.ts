@@ -6,8 +6,6 @@ import type { Alarms, Raised } from './alarms.ts';
 const NAMED = 100;
 /** How many names a line of the log has: collectors of logs cut lines of more than about 16 KB. */
 const NAMES_A_LINE = 100;
-/** The resources without an alarm of their own that are in the log, by kind and platform. */
-const inLog = new WeakMap<Alarms, Map<string, ReadonlySet<string>>>();
 
 /** A kind of alarm whose subjects are resources of a platform. */
 interface Folded<T> {
@@ -71,9 +69,8 @@ export function raiseFolded<T>(
     alarms.raise({ kind, subject: platform, platform, text, detail, fields: { detail } }, log);
     subjects.add(platform);
   }
-  const logged = inLog.get(alarms) ?? new Map<string, ReadonlySet<string>>();
-  const before = logged.get(`${kind} ${platform}`) ?? new Set();
-  inLog.set(alarms, logged.set(`${kind} ${platform}`, new Set(isComplete ? others : [...before, ...others])));
+  const before = alarms.namesInLog.get(`${kind} ${platform}`) ?? new Set();
+  alarms.namesInLog.set(`${kind} ${platform}`, new Set(isComplete ? others : [...before, ...others]));
   const added = others.filter((subject) => !before.has(subject));
   for (let begin = 0; begin < added.length; begin += NAMES_A_LINE)
     log.error({ subjects: added.slice(begin, begin + NAMES_A_LINE) }, text);

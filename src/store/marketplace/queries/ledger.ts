@@ -23,7 +23,7 @@ import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { isAfter, isLater } from './pages.ts';
-import { book, costOf, lockBilled, post } from './postings.ts';
+import { accruedOf, book, lockBilled, post } from './postings.ts';
 import { becomesDue } from './teams.ts';
 
 const segmentById = prepared(({ db, segments, locking }: Connection, { id }: { id: string }) =>
@@ -55,10 +55,8 @@ const openSegmentsOfTeam = prepared(
 /** Read from the index alone. Each segment may be rounded by one micro-USD. */
 const mostAccruedOfTeam = prepared(
   ({ db, segments }: Connection, { teamId, now }: { teamId: string; now: number }) => {
-    const { originalRateMicroUsdPerHour: rate, postedUntil } = segments;
-    const unposted = sql`(CASE WHEN ${postedUntil} < CAST(${now} AS BIGINT) THEN CAST(${now} AS BIGINT) - ${postedUntil} ELSE 0 END)`;
     return db
-      .select({ most: sql`coalesce(sum(${costOf(rate, unposted)} + 1), 0)`.mapWith(Number) })
+      .select({ most: sql`coalesce(sum(${accruedOf(segments, now)} + 1), 0)`.mapWith(Number) })
       .from(segments)
       .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)));
   },

@@ -143,8 +143,16 @@ function row(id: string, ...numbers: readonly number[]): SQL {
   return sql`(${sql.join([sql`CAST(${id} AS TEXT)`, ...columns], sql`, `)})`;
 }
 
-/** The cost at a rate, rounded down. The product of both may exceed a BIGINT. */
-export function costOf(rate: Column, ms: SQL): SQL {
+/** The cost of a segment since its last posting, rounded down, before discounts. The product may exceed a BIGINT. */
+export function accruedOf(
+  {
+    originalRateMicroUsdPerHour: rate,
+    postedUntil,
+  }: Record<'originalRateMicroUsdPerHour' | 'postedUntil', Column>,
+  now: number,
+): SQL {
+  const at = sql`CAST(${now} AS BIGINT)`;
+  const ms = sql`(CASE WHEN ${postedUntil} < ${at} THEN ${at} - ${postedUntil} ELSE 0 END)`;
   return sql`(${rate} / 3600000 * ${ms} + ${rate} % 3600000 * ${ms} / 3600000)`;
 }
 

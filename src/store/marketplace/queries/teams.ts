@@ -26,7 +26,7 @@ import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isLater } from './pages.ts';
-import { costOf } from './postings.ts';
+import { accruedOf } from './postings.ts';
 
 /** Checks are scheduled at most an hour ahead: a later one was scheduled with a wrong clock, and is due. */
 const FARTHEST_CHECK_MS = 2 * 3_600_000;
@@ -104,12 +104,11 @@ export function teamReader(connection: Connection): TeamReader {
         .orderBy(asc(teams.slug))
         .limit(limit),
     spending: async (now) => {
-      const { originalRateMicroUsdPerHour: rate, postedUntil } = segments;
       return db
         .select({
           ...recordOf(connection),
-          burnMicroUsdPerHour: sum(rate).mapWith(Number),
-          mostAccruedMicroUsd: sql`sum(${costOf(rate, sql`(${now} - ${postedUntil})`)})`.mapWith(Number),
+          burnMicroUsdPerHour: sum(segments.originalRateMicroUsdPerHour).mapWith(Number),
+          mostAccruedMicroUsd: sql`sum(${accruedOf(segments, now)})`.mapWith(Number),
         })
         .from(teams)
         .innerJoin(segments, and(eq(segments.teamId, teams.id), isNull(segments.endedAt)))
