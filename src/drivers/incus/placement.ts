@@ -8,8 +8,15 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../platform-model/steps.ts';
-import { listObstacles, withObstacles } from '../kit/obstacles.ts';
-import { CORDONED, datacentersOf, type Limit, shortageIn, unitsWithin } from '../kit/room.ts';
+import {
+  CORDONED,
+  datacentersOf,
+  type Limit,
+  listObstacles,
+  shortageIn,
+  unitsWithin,
+  withObstacles,
+} from '../kit/room.ts';
 import type { Card, Instance, Resources, Volume } from './api.ts';
 import { type Fleet, type Host, isJudgeable, NO_MEMBER, normalPci, offerOf } from './fleet.ts';
 import { isProvedCopy, refsByName } from './identity.ts';

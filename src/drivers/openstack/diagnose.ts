@@ -1,7 +1,7 @@
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { Inventory } from '../../orchestrator/model/inventory.ts';
 import { broken, type Diagnosis, warning } from '../../ports/diagnosis.ts';
-import { diagnoseClock, diagnoseFreeUnits, examine, unique } from '../kit/obstacles.ts';
+import { diagnoseClock, diagnoseFreeUnits, examine, unique } from '../kit/diagnosis.ts';
 import { CloudApi, type Flavor } from './api.ts';
 import { CloudClient, type Connection, type Json } from './client.ts';
 import type { OpenStackConfig, OpenStackOffer } from './options.ts';

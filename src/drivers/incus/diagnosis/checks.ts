@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Offer } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { examine } from '../../kit/obstacles.ts';
+import { examine } from '../../kit/diagnosis.ts';
 import { type IncusApi, type Member, SINGLE, targetOf } from '../api.ts';
 import type { IncusClient } from '../client.ts';
 import type { IncusConfig, IncusOffer } from '../options.ts';

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits } from '../../../orchestrator/model/inventory.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { diagnoseClock, diagnoseFreeUnits, examine, sentence, unique } from '../../kit/obstacles.ts';
+import { diagnoseClock, diagnoseFreeUnits, examine, sentence, unique } from '../../kit/diagnosis.ts';
 import { IncusApi, type Member, SINGLE } from '../api.ts';
 import { type Connection, IncusClient } from '../client.ts';
 import { isNotFound } from '../errors.ts';

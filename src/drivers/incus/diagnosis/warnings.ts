@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { sentence } from '../../kit/obstacles.ts';
+import { sentence } from '../../kit/diagnosis.ts';
 import type { IncusClient } from '../client.ts';
 
 const warningsSchema = z

@@ -1,8 +1,8 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { broken, type Diagnosis, warning } from '../../../ports/diagnosis.ts';
 import { sideBySide } from '../../kit/asking.ts';
+import { diagnoseFreeUnits } from '../../kit/diagnosis.ts';
 import type { DriverSetting } from '../../kit/driver-definition.ts';
-import { diagnoseFreeUnits } from '../../kit/obstacles.ts';
 import { type Host, openHost } from '../client.ts';
 import { isMachine } from '../domain-xml.ts';
 import { hasProblem, onProblem, VirshError } from '../errors.ts';

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { diagnoseClock } from '../../kit/obstacles.ts';
+import { diagnoseClock } from '../../kit/diagnosis.ts';
 import type { Host } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import type { Gpu } from '../gpus/gpus.ts';

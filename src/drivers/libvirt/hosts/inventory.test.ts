@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { diagnoseFreeUnits } from '../../kit/obstacles.ts';
+import { diagnoseFreeUnits } from '../../kit/diagnosis.ts';
 import { aCatalog } from '../catalog.fixture.ts';
 import { countUnits, type HostAnswer } from './inventory.ts';
 import { aClaim, aGpu, aHost } from './room.fixture.ts';

@@ -5,8 +5,7 @@ import type {
   Inventory,
   ObservedHost,
 } from '../../../orchestrator/model/inventory.ts';
-import { listObstacles, withObstacles } from '../../kit/obstacles.ts';
-import { datacentersOf } from '../../kit/room.ts';
+import { datacentersOf, listObstacles, withObstacles } from '../../kit/room.ts';
 import type { Gpu } from '../gpus/gpus.ts';
 import { imageOf, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import {

@@ -2,8 +2,7 @@ import type { FreeUnits, HostShare, ObservedHost } from '../../../orchestrator/m
 import type { DriverManifest, Endpoint } from '../../../orchestrator/model/platform-driver.ts';
 import type { HostRules, PlatformRules } from '../../../platform-model/rules.ts';
 import { generateHostKey } from '../../kit/host-key.ts';
-import { listObstacles } from '../../kit/obstacles.ts';
-import { CORDONED } from '../../kit/room.ts';
+import { CORDONED, listObstacles } from '../../kit/room.ts';
 import { GUEST_ADDRESS, GUEST_USER } from '../guest/guest.ts';
 import type { Draws, SimulatedCapacity, SimulatorBehavior } from '../options.ts';
 import type { SimulatedMachine } from './state.ts';
