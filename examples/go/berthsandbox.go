@@ -54,7 +54,7 @@ type opened struct {
 
 // ForTest opens a sandbox for a test, with its own clock, in the server that all tests of the process with these flags
 // share. It is that of $BERTH_SANDBOX, or one that is started. All of the sandbox ends with the test; a fault that had to
-// strike and did not fails it.
+// trigger and did not fails it.
 func ForTest(t testing.TB, flags ...string) *Sandbox {
 	t.Helper()
 	if at := os.Getenv("BERTH_SANDBOX"); at != "" {
@@ -127,7 +127,7 @@ func of(t testing.TB, server Access) *Sandbox {
 	}
 	t.Cleanup(func() {
 		var ended struct {
-			Unstruck []struct {
+			Untriggered []struct {
 				Fault   string
 				Options json.RawMessage
 				Seen    int
@@ -136,8 +136,8 @@ func of(t testing.TB, server Access) *Sandbox {
 		if err := server.send("DELETE", "/sandboxes/"+sandbox.opened.ID, nil, &ended); err != nil {
 			t.Error(err)
 		}
-		for _, fault := range ended.Unstruck {
-			t.Errorf("The test armed a fault that never struck (\"must_strike\": false allows that): %s %s, after %d occasions",
+		for _, fault := range ended.Untriggered {
+			t.Errorf("The test armed a fault that never triggered (\"must_trigger\": false allows that): %s %s, after %d occasions",
 				fault.Fault, fault.Options, fault.Seen)
 		}
 	})
@@ -233,17 +233,17 @@ type Fault struct {
 }
 
 // Fault arms a fault: Fault("http-500", Options{"route": "POST /instances", "times": 2}).
-// docs/sandbox-faults.md lists all. It must strike, unless it has a `probability` or `"must_strike": false`.
+// docs/sandbox-faults.md lists all. It must trigger, unless it has a `probability` or `"must_trigger": false`.
 func (sandbox *Sandbox) Fault(name string, options Options) *Fault {
 	sandbox.t.Helper()
 	_, isLeftToChance := options["probability"]
-	arming := Options{"fault": name, "must_strike": !isLeftToChance}
+	arming := Options{"fault": name, "must_trigger": !isLeftToChance}
 	fault := &Fault{sandbox: sandbox}
 	sandbox.Control("POST", "/faults", merged(arming, options), fault)
 	return fault
 }
 
-// Hits returns how often the fault has struck.
+// Hits returns how often the fault has triggered.
 func (fault *Fault) Hits() int {
 	fault.sandbox.t.Helper()
 	var list struct {

@@ -77,7 +77,7 @@ func TestRentsOneMachineAlthoughTheCreateMeets(t *testing.T) {
 			armed := sandbox.Fault(fault, options{"route": "POST /instances", "times": 2})
 			own := rent(t, c, fault)
 			if hits := armed.Hits(); hits != 2 {
-				t.Errorf("expected 2 strikes, got %d", hits)
+				t.Errorf("expected 2 hits, got %d", hits)
 			}
 			expectStatus(t, c, own, "ONLINE")
 			sandbox.AssertJournal("never_created_twice", nil)

@@ -91,14 +91,14 @@ class Server:
 
     @contextlib.contextmanager
     def for_test(self):
-        """A new sandbox, as a `with` block. At its end a fault that had to strike and did not is an AssertionError."""
+        """A new sandbox, as a `with` block. At its end a fault that had to trigger and did not is an AssertionError."""
         opened = self.control("POST", "/sandboxes", {})
         try:
             yield Sandbox(Server(opened["control"]["base_url"], self.key), opened["account"])
         finally:
-            unstruck = self.control("DELETE", "/sandboxes/" + opened["id"])["unstruck"]
-        assert not unstruck, "The test armed faults that never struck (must_strike=False allows that):\n" + "\n".join(
-            f"  {each['fault']} {json.dumps(each['options'])}, after {each['seen']} occasions" for each in unstruck
+            untriggered = self.control("DELETE", "/sandboxes/" + opened["id"])["untriggered"]
+        assert not untriggered, "The test armed faults that never triggered (must_trigger=False allows that):\n" + "\n".join(
+            f"  {each['fault']} {json.dumps(each['options'])}, after {each['seen']} occasions" for each in untriggered
         )
 
 
@@ -134,9 +134,9 @@ class Sandbox:
 
     def fault(self, name, **options):
         """Arms a fault: fault("http-500", route="POST /instances", times=2). docs/sandbox-faults.md
-        lists all. It must strike, unless it has a `probability` or must_strike=False."""
-        must_strike = "probability" not in options
-        arming = {"fault": name, "must_strike": must_strike, **options}
+        lists all. It must trigger, unless it has a `probability` or must_trigger=False."""
+        must_trigger = "probability" not in options
+        arming = {"fault": name, "must_trigger": must_trigger, **options}
         return Fault(self.control, self.control("POST", "/faults", arming)["id"])
 
     def transitions(self, mode, **options):
@@ -177,6 +177,6 @@ class Fault:
         self._control, self.id = control, id
 
     def hits(self):
-        """How often it has struck."""
+        """How often it has triggered."""
         faults = self._control("GET", "/faults?all=true")["faults"]
         return next(fault["hits"] for fault in faults if fault["id"] == self.id)

@@ -24,7 +24,7 @@ const flags = {
 } as const;
 
 it('has a flag for each option of the library but its log, and those of a test', () => {
-  const given: Required<Omit<SandboxOptions, 'log' | 'signal' | 'must_strike'>> = {
+  const given: Required<Omit<SandboxOptions, 'log' | 'signal' | 'must_trigger'>> = {
     providers: ['a', 'd'],
     catalog: 'fixtures/catalogs/provider-d.yaml',
     seed: '7',

@@ -11,8 +11,8 @@ export interface Idleness {
   isBusy(): Promise<boolean>;
   /** Whether a fault is armed. */
   isArmed(): boolean;
-  /** Whether an armed fault has had an occasion to strike since the last event, and spared it. */
-  mayBeStruck(): boolean;
+  /** Whether an armed fault has had an occasion to trigger since the last event, and spared it. */
+  mayTrigger(): boolean;
   /** When the next transition of a machine or a volume ends by itself. */
   nextTransitionAt(): number;
   /** Time of the next event that is not periodic. Infinite if none is scheduled. */
@@ -55,7 +55,7 @@ interface MoveOptions {
 
 const stillBusy = (afterMs: number): string =>
   `work is still in progress after ${Math.round(afterMs / 60_000)} minutes of sandbox time: a fault may keep it going. ` +
-  'See the journal and the strikes; `advance` moves the clock by a given time';
+  'See the journal and the events of the faults; `advance` moves the clock by a given time';
 
 /**
  * The clock of a sandbox. `virtual`: time passes only when it is advanced, or while a request waits for it. `real`:
@@ -290,7 +290,7 @@ export class SandboxClock implements Clock {
     const calmMs = now - idleness.lastEventAt();
     if (calmMs < CALM_AFTER_MS || now - this.#askedAt < ASK_EVERY_MS) return false;
     this.#askedAt = now;
-    if (calmMs < SPARED_AFTER_MS && idleness.mayBeStruck()) return false;
+    if (calmMs < SPARED_AFTER_MS && idleness.mayTrigger()) return false;
     const eventAt = await idleness.nextEventAt();
     const target = Math.min(eventAt, end);
     if (target - now < LEAST_SKIP_MS) return false;

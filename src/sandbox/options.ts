@@ -58,8 +58,8 @@ export interface SandboxOptions {
   origin?: string;
   /** Key of the control API. Default: drawn at random. */
   control_key?: string;
-  /** Default of `must_strike` of its faults, except for those with a `probability`. Default false. */
-  must_strike?: boolean;
+  /** Default of `must_trigger` of its faults, except for those with a `probability`. Default false. */
+  must_trigger?: boolean;
   /** When it aborts, as that of a test that timed out, the sandbox ends, and all that waits for it breaks off. */
   signal?: AbortSignal | undefined;
   /** Default: no log. */
@@ -102,7 +102,7 @@ const optionsShape = {
     .regex(/^https?:\/\/[^/]+$/, 'expected an origin without a slash at its end, such as http://sandbox.test')
     .optional(),
   control_key: z.string().min(1).optional(),
-  must_strike: z.boolean().optional(),
+  must_trigger: z.boolean().optional(),
   signal: z
     .custom<AbortSignal>(
       (signal) => typeof (signal as AbortSignal | null)?.aborted === 'boolean',

@@ -26,7 +26,7 @@ export interface Sandbox extends SandboxParts, AsyncDisposable {
    * the end of a test, when the client has destroyed what it created.
    */
   verdict(options?: VerdictOptions): Promise<Verdict>;
-  /** Ends the sandbox. @throws {Error} if a fault that had to strike (`must_strike`) never did */
+  /** Ends the sandbox. @throws {Error} if a fault that had to trigger (`must_trigger`) never did */
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface ListenOptions {
 export interface SandboxListener extends AsyncDisposable {
   /** Such as `http://127.0.0.1:8099`. */
   readonly origin: string;
-  /** Where the control API answers over HTTP: with `tls` at another port, where no fault of TLS strikes. */
+  /** Where the control API answers over HTTP: with `tls` at another port, where no fault of TLS triggers. */
   readonly controlOrigin: string;
   /** The certificate of the CA, in PEM, that clients must trust. Undefined without `tls`. */
   readonly ca?: string;

@@ -14,7 +14,7 @@ it('knows a provider by its letter, and refuses one that is not there', async ()
   expect(sandbox.faults.list()).toEqual([]);
 });
 
-it('strikes a route given as the end of its URL, and refuses an invalid route', async () => {
+it('takes a route given as the end of its URL, and refuses an invalid route', async () => {
   await using sandbox = await startBench();
   const { ask } = await benchOf(sandbox);
   await sandbox.faults.arm('http-500', { route: 'GET /v1/availability' });

@@ -64,7 +64,7 @@ describe('a removal that', () => {
   );
 });
 
-it('a fault that is armed later strikes a transition that is held', async () => {
+it('a fault that is armed later affects a transition that is held', async () => {
   await using sandbox = await startBench();
   const { order, pass, read } = await benchOf(sandbox);
   sandbox.transitions.set({ mode: 'manual', phase: 'boot' });

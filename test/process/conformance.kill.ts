@@ -37,10 +37,10 @@ class Run implements AsyncDisposable {
   readonly proxy: KillingProxy;
   readonly process: BerthProcess;
   /** A few steps depend on how quick a machine is. */
-  wasStruck = false;
+  wasReached = false;
   readonly #stateDir: string;
 
-  private constructor(proxy: KillingProxy, strike?: { moment: Moment; signal: NodeJS.Signals }) {
+  private constructor(proxy: KillingProxy, plan?: { moment: Moment; signal: NodeJS.Signals }) {
     this.proxy = proxy;
     this.#stateDir = join(root.path, `state-${++count}`);
     const args = [
@@ -55,16 +55,16 @@ class Run implements AsyncDisposable {
       ...patience,
     ];
     this.process = new BerthProcess([...args, '--state-dir', this.#stateDir], { entry, env });
-    if (strike === undefined) return;
-    proxy.arm(strike.moment, () => {
-      this.wasStruck = true;
-      this.process.child.kill(strike.signal);
-      return strike.signal === 'SIGKILL' ? 'cut' : 'pass';
+    if (plan === undefined) return;
+    proxy.arm(plan.moment, () => {
+      this.wasReached = true;
+      this.process.child.kill(plan.signal);
+      return plan.signal === 'SIGKILL' ? 'cut' : 'pass';
     });
   }
 
-  static async start(strike?: { moment: Moment; signal: NodeJS.Signals }): Promise<Run> {
-    return new Run(await startKillingProxy(server.baseUrl), strike);
+  static async start(plan?: { moment: Moment; signal: NodeJS.Signals }): Promise<Run> {
+    return new Run(await startKillingProxy(server.baseUrl), plan);
   }
 
   sweep(...more: string[]): Promise<Ended> {
@@ -137,7 +137,7 @@ describe.concurrent('a run that is killed, and then swept, leaves nothing', () =
   it.for(moments)('$when $method $step', async (moment, { skip }) => {
     await using run = await Run.start({ moment, signal: 'SIGKILL' });
     const { signal } = await run.process.ended;
-    if (!run.wasStruck) skip(NOT_REACHED);
+    if (!run.wasReached) skip(NOT_REACHED);
     expect(signal).toBe('SIGKILL');
     const swept = await run.sweep();
     if (creates(moment, 'volumes') && swept.code === 5) return await settleVolume(run, swept);
@@ -161,7 +161,7 @@ describe.concurrent('a run that is interrupted cleans up by itself', () => {
   it.for(moments)('$when $method $step', async (moment, { skip }) => {
     await using run = await Run.start({ moment, signal: 'SIGINT' });
     const { code, signal, stdout, stderr } = await run.process.ended;
-    if (!run.wasStruck) skip(NOT_REACHED);
+    if (!run.wasReached) skip(NOT_REACHED);
     expect({ signal, stderr }).toMatchObject({
       signal: null,
       stderr: expect.stringContaining('Interrupted'),

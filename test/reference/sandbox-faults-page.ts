@@ -7,7 +7,7 @@ const INTRO = `# Faults of the sandbox
 
 \`sandbox.faults.arm(NAME, OPTIONS)\` arms a fault: at a \`provider\`, a \`route\`, an \`instance\` or a \`volume\`, for
 a number of \`times\` or \`'sticky'\` (in TypeScript also \`Infinity\`), after \`skip\` occasions, with a \`probability\` drawn from
-\`seed\`, for \`for_ms\` milliseconds. With \`must_strike\`, it is reported if it never struck. Each group begins with the rule that
+\`seed\`, for \`for_ms\` milliseconds. With \`must_trigger\`, it is reported if it never triggered. Each group begins with the rule that
 its faults test, of the contract (O) or the marketplace (M). In brackets: a fault's settings, and the routes or calls where it
 happens (none: at all; instances, offers: reads of these). It happens once if it is not *sticky*. A fault of *connections* counts connections. It begins with a request that fits. Later requests on that connection, to
 the same \`provider\`, meet it too, until it is disarmed. Generated from src/sandbox/faults/catalog/.`;
@@ -53,7 +53,7 @@ export function sandboxFaultsPage(): string {
   const sections = Object.entries(faultLayers).flatMap(([layer, about]) => {
     const byRule = Map.groupBy(
       rows.filter(([, fault]) => fault.layer === layer),
-      ([, { strikes }]) => (strikes.startsWith('Design: ') ? OWN_RULES : strikes),
+      ([, { rule }]) => (rule.startsWith('Design: ') ? OWN_RULES : rule),
     );
     const groups = [...byRule].map(([rule, faults]) => `${rule}\n\n${faults.map(lineOf).join('\n')}`);
     return [`## ${layer}`, about, ...groups];

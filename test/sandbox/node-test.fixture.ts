@@ -24,8 +24,8 @@ test('comes after it', { timeout: 5_000 }, async ({ signal }) => {
   await sandbox.clock.advance(1_000);
 });
 
-test('fails where a fault never struck', async ({ signal }) => {
-  const sandbox = await createSandbox({ signal, must_strike: true });
+test('fails where a fault never triggered', async ({ signal }) => {
+  const sandbox = await createSandbox({ signal, must_trigger: true });
   await sandbox.faults.arm('http-500');
-  await assert.rejects(sandbox.close(), /never struck/);
+  await assert.rejects(sandbox.close(), /never triggered/);
 });

@@ -5,7 +5,7 @@ import { helpers, runHelper, startJoined } from './other-languages.ts';
 
 /** What the failing tests print, in each language. */
 const FAILURES = [
-  /never struck \(.*must_strike.*\)[\s\S]*http-500 \{.*\}, after 0 occasions/,
+  /never triggered \(.*must_trigger.*\)[\s\S]*http-500 \{.*\}, after 0 occasions/,
   /all_destroyed: inst-\w+ was made and not destroyed/,
   /The client fails the verdict:\s[\s\S]*polls-in-time: inst-\w+ was not read for 60 s[\s\S]*leaves-nothing-running: inst-/,
   /POST \/faults: fault: expected a fault, such as http-500/,
@@ -24,7 +24,7 @@ describe.each(Object.entries(helpers))(
       expect(code, stdout).toBe(0);
     });
 
-    it('a fault that never struck, a machine that is left, a broken rule and a refused request each fail their test, in a sandbox that it joins', async ({
+    it('a fault that never triggered, a machine that is left, a broken rule and a refused request each fail their test, in a sandbox that it joins', async ({
       skip,
     }) => {
       if (isLeftOut) return skip(why);

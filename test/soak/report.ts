@@ -12,7 +12,7 @@ export interface Report extends Run {
   operations: Record<string, number>;
   /** By operation and status; `lost`: there was no reply. */
   replies: Record<string, number>;
-  blows: Record<string, number>;
+  faults: Record<string, number>;
   /** How many deeds of each kind the provider wrote down. */
   deeds: Record<string, number>;
   quietAfterMs: number | null;
@@ -39,7 +39,7 @@ export function toReport(
     ...run,
     operations: sortedCounts(operations),
     replies: sortedCounts(replies),
-    blows: sortedCounts(faults),
+    faults: sortedCounts(faults),
     deeds: found.deeds,
     quietAfterMs,
     bills:
@@ -61,9 +61,9 @@ export function toText(report: Report): string {
     `${minutes} minutes, ${servers} servers, ${deployments} deployments, seed ${seed}`,
     ...table('Orders', report.operations),
     ...table('Replies', report.replies),
-    ...table('Blows', report.blows),
+    ...table('Faults', report.faults),
     ...table('What the provider did', report.deeds),
-    `Quiet, rows and provider in agreement, ${quietAfterMs ?? '-'} ms after the last blow.`,
+    `Quiet, rows and provider in agreement, ${quietAfterMs ?? '-'} ms after the last fault.`,
     bills === null
       ? 'The books were not looked at.'
       : `Billed ${usd(bills.billedMicroUsd)}; by the provider's journal ${usd(bills.expectedMicroUsd)}.`,

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 import type { Bills } from './bills.ts';
-import { strike } from './blows.ts';
 import { Buyers } from './buyers.ts';
 import { MarketClient } from './client.ts';
 import { Dice, sleep } from './dice.ts';
@@ -8,6 +7,7 @@ import { Fleet } from './fleet.ts';
 import { Journal } from './journal.ts';
 import { toReport, toText } from './report.ts';
 import { countDeployments, readRows } from './rows.ts';
+import { injectServerFaults } from './server-faults.ts';
 import { type Setting, startSetting } from './setting.ts';
 import { clear, comeToRest, judgeBooks, judgeOrders, together } from './verdict.ts';
 
@@ -66,14 +66,14 @@ async function soak(): Promise<void> {
   const buyers = new Buyers({ client, fleet, teams: setting.teams, journal, seed, deployments });
   await fill(buyers, dice);
   const buying = Array.from({ length: buyerCount }, (_, index) => buyers.buy(`buyer ${index}`));
-  await strike(setting.servers, journal, {
+  await injectServerFaults(setting.servers, journal, {
     seed,
     until: Date.now() + minutes * 60_000,
     wentOn: (server, from) => client.wentOn(server, from),
   });
   buyers.close();
   await Promise.all(buying);
-  journal.say('the last blow is over, and nobody buys any more');
+  journal.say('the last fault is over, and nobody buys any more');
   journal.quietAfterMs = await comeToRest(parts);
   await judgeOrders(parts);
   journal.say(`quiet after ${journal.quietAfterMs} ms`);

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
  * Gives the tests of a class parameters of type {@link Sandbox}: each is a sandbox of its own, with its own clock, in the
- * `berth sandbox` that all tests with these flags share. It ends with its test; a fault that had to strike and did not
+ * `berth sandbox` that all tests with these flags share. It ends with its test; a fault that had to trigger and did not
  * fails the test.
  */
 @Inherited

@@ -78,7 +78,7 @@ public final class Sandbox implements CloseableResource {
             this.id = id;
         }
 
-        /** How often it has struck. */
+        /** How often it has triggered. */
         public int hits() {
             return Json.objects(control("GET", "/faults?all=true", null).get("faults")).stream()
                     .filter(fault -> fault.get("id").equals(id))
@@ -93,12 +93,12 @@ public final class Sandbox implements CloseableResource {
 
     /**
      * Arms a fault: fault("http-500", Map.of("route", "POST /instances", "times", 2)).
-     * docs/sandbox-faults.md lists all. It must strike, unless it has a `probability` or `must_strike` is false.
+     * docs/sandbox-faults.md lists all. It must trigger, unless it has a `probability` or `must_trigger` is false.
      */
     public Fault fault(String name, Map<String, ?> options) {
         Map<String, Object> arming = new HashMap<>(options);
         arming.put("fault", name);
-        arming.putIfAbsent("must_strike", !options.containsKey("probability"));
+        arming.putIfAbsent("must_trigger", !options.containsKey("probability"));
         return new Fault(control("POST", "/faults", arming).get("id"));
     }
 
@@ -151,13 +151,13 @@ public final class Sandbox implements CloseableResource {
     /** Ends the sandbox. */
     @Override
     public void close() {
-        String unstruck = Json.objects(server.control("DELETE", "/sandboxes/" + id, null).get("unstruck")).stream()
+        String untriggered = Json.objects(server.control("DELETE", "/sandboxes/" + id, null).get("untriggered")).stream()
                 .map(fault -> "\n  " + fault.get("fault") + " " + Json.write(fault.get("options")) + ", after "
                         + fault.get("seen") + " occasions")
                 .collect(Collectors.joining());
-        if (unstruck.isEmpty()) return;
+        if (untriggered.isEmpty()) return;
         throw new AssertionError(
-                "The test armed faults that never struck (\"must_strike\": false allows that):" + unstruck);
+                "The test armed faults that never triggered (\"must_trigger\": false allows that):" + untriggered);
     }
 
     private static String encoded(Object text) {

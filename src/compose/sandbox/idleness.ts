@@ -35,7 +35,7 @@ export function createIdleness({ now, providers, market, faults }: Parts): Idlen
     },
     lastEventAt: () => changedAt,
     isArmed: () => faults.isArmed,
-    mayBeStruck: () => faults.hasOccasions(changedAt),
+    mayTrigger: () => faults.hasOccasions(changedAt),
     async isBusy() {
       const stores = [...providers.values()].map(({ store }) => store);
       const each = await Promise.all(stores.map((store) => store.nextWorkAt(DEFAULT_PLATFORM)));

@@ -61,8 +61,8 @@ export async function listenOn(
 }
 
 /**
- * Serves over HTTPS, with a certificate of a new CA. Faults strike the handshakes. The control API is also served over
- * HTTP, at another port of 127.0.0.1, where they do not strike.
+ * Serves over HTTPS, with a certificate of a new CA. Its handshakes trigger faults. The control API is also served over
+ * HTTP, at another port of 127.0.0.1, where they do not trigger.
  * @throws {Fatal}
  */
 export async function listenOnTls(

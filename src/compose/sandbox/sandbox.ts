@@ -122,14 +122,14 @@ export async function openSandbox(options: SandboxOptions, place?: Place): Promi
   const ask = createFetch(parts, sandboxes, control, assertOpen);
   let ended: Promise<ArmedView[]> | undefined;
   const end = (): Promise<ArmedView[]> => {
-    const unstruck = faults.unstruck();
-    ended ??= shutDown().then(() => unstruck);
+    const untriggered = faults.untriggered();
+    ended ??= shutDown().then(() => untriggered);
     return ended;
   };
   const close = async (): Promise<void> => {
     const isFirst = ended === undefined;
-    const unstruck = await end();
-    if (isFirst && unstruck.length > 0) throw new Error(neverStruck(unstruck));
+    const untriggered = await end();
+    if (isFirst && untriggered.length > 0) throw new Error(neverTriggered(untriggered));
   };
   const endNow = (): void => void end().catch(() => undefined);
   signal?.addEventListener('abort', endNow, { once: true });
@@ -156,11 +156,11 @@ export async function openSandbox(options: SandboxOptions, place?: Place): Promi
   return { sandbox: whole, ask, end };
 }
 
-function neverStruck(unstruck: readonly ArmedView[]): string {
-  const lines = unstruck.map(({ fault, options: { must_strike: _must, ...scope }, seen }) => {
+function neverTriggered(untriggered: readonly ArmedView[]): string {
+  const lines = untriggered.map(({ fault, options: { must_trigger: _must, ...scope }, seen }) => {
     return `  ${fault} ${JSON.stringify(scope)}, after ${seen} occasions`;
   });
-  return `The test armed faults that never struck (must_strike: false allows that):\n${lines.join('\n')}`;
+  return `The test armed faults that never triggered (must_trigger: false allows that):\n${lines.join('\n')}`;
 }
 
 /** Where clients reach the sandbox. */
@@ -188,11 +188,11 @@ function createParts(options: SandboxOptions, place: Place | undefined) {
   const transitions = new Transitions({ clock, providers });
   const held = () => transitions.underWay();
   const servers = () => [...providers.keys(), ...(market === undefined ? [] : [MARKETPLACE])];
-  const mustStrike = options.must_strike ?? false;
+  const mustTrigger = options.must_trigger ?? false;
   const faults = new Faults({
-    ...{ clock, seed, providers, servers, held, mustStrike },
+    ...{ clock, seed, providers, servers, held, mustTrigger },
     seeded: createSeededRandom,
-    struck(fault) {
+    triggered(fault) {
       changed();
       journal.noteFault(fault);
     },

@@ -44,13 +44,13 @@ it('opens sandboxes in one server, each with its own URLs, clock, faults and jou
   expect(Date.parse(clock.now)).toBe(before + 3_600_000);
   expect(Date.parse((await two.own('GET', '/clock')).body.now)).toBe(before);
   expect(sandbox.clock.now()).toBe(before);
-  await one.own('POST', '/faults', { fault: 'http-500', must_strike: true });
-  await one.own('POST', '/faults', { fault: 'http-503', route: 'POST /volumes', must_strike: true });
+  await one.own('POST', '/faults', { fault: 'http-500', must_trigger: true });
+  await one.own('POST', '/faults', { fault: 'http-503', route: 'POST /volumes', must_trigger: true });
   expect([await two.ask(two.at, '/instances'), await one.ask(one.at, '/instances')]).toEqual([200, 500]);
   expect(await two.ask(two.market as Access, '/deployments')).toBe(200);
   expect((await one.own('GET', '/journal')).body.entries).toHaveLength(1);
   expect(await sandbox.control.journal.entries()).toEqual([]);
-  expect((await one.end()).body.unstruck).toMatchObject([{ fault: 'http-503', hits: 0 }]);
+  expect((await one.end()).body.untriggered).toMatchObject([{ fault: 'http-503', hits: 0 }]);
   expect((await one.end()).status).toBe(404);
   expect([await one.ask(one.at, '/instances'), await two.ask(two.at, '/instances')]).toEqual([404, 200]);
 });
@@ -62,7 +62,7 @@ it('opens one through a sandbox in process, and ends it with that', async () => 
   const { base_url: base = '', api_key: key } = account.providers['provider-d'] ?? {};
   const ask = () => sandbox.fetch(`${base}/instances`, { headers: { authorization: `Bearer ${key}` } });
   expect((await ask()).status).toBe(200);
-  expect(await sandbox.control.sandboxes.end(id)).toEqual({ unstruck: [] });
+  expect(await sandbox.control.sandboxes.end(id)).toEqual({ untriggered: [] });
   expect((await ask()).status).toBe(404);
   await sandbox.control.sandboxes.open();
   await expect(sandbox.control.sandboxes.open({ providers: ['z'] })).rejects.toMatchObject({ status: 400 });

@@ -64,7 +64,7 @@ it('serves HTTPS by its address and by localhost, to clients that trust its CA [
   expect([plain.ca, plain.controlOrigin]).toEqual([undefined, plain.origin]);
 });
 
-describe('a fault of TLS strikes the handshakes of new connections, as often as it may [sandbox-tls-faults]', () => {
+describe('a fault of TLS affects the handshakes of new connections, as often as it may [sandbox-tls-faults]', () => {
   it.each<[FaultName, string]>([
     ['certificate-expired', 'CERT_HAS_EXPIRED'],
     ['certificate-wrong-name', 'ERR_TLS_CERT_ALTNAME_INVALID'],
@@ -74,13 +74,13 @@ describe('a fault of TLS strikes the handshakes of new connections, as often as 
     const { sandbox, open } = serving;
     const early = open();
     expect(await early()).toBe(EMPTY);
-    const armed = await sandbox.faults.arm(name, { times: 2, must_strike: true });
+    const armed = await sandbox.faults.arm(name, { times: 2, must_trigger: true });
     expect(await early()).toBe(EMPTY);
     const late = open();
     for (let round = 0; round < 2; round++)
       await expect(late()).rejects.toMatchObject({ message: 'fetch failed', cause: { code } });
     expect(await late()).toBe(EMPTY);
-    expect(armed).toMatchObject({ hits: 2, isOver: true, isUnstruck: false });
+    expect(armed).toMatchObject({ hits: 2, isOver: true, isUntriggered: false });
     const { length: answered } = await sandbox.control.journal.entries();
     expect(answered).toBe(3);
   });

@@ -16,7 +16,7 @@ describe('each test has a sandbox of its own, which ends with it [sandbox-test-e
     const [instance, deployment] = [(await client.order()).body.id, (await market.deploy()).body.id];
     await client.until(instance, 'ONLINE');
     await market.until(deployment, 'running');
-    await sandbox.faults.arm('http-500', { times: 'sticky', must_strike: false });
+    await sandbox.faults.arm('http-500', { times: 'sticky', must_trigger: false });
     sandbox.transitions.set({ mode: 'manual' });
     sandbox.clock.freeze();
     seen.push(sandbox);
@@ -43,7 +43,7 @@ async function ownTime(sandbox: Sandbox, ms: number): Promise<void> {
   expect(sandbox.clock.now()).toBe(before + ms);
 }
 
-describe('a fault that never struck fails the test that armed it [sandbox-must-strike]', () => {
+describe('a fault that never triggered fails the test that armed it [sandbox-must-trigger]', () => {
   test.fails('armed in process', async ({ sandbox }) => {
     await sandbox.faults.arm('http-500');
   });
@@ -57,18 +57,18 @@ describe('a fault that never struck fails the test that armed it [sandbox-must-s
     sandbox.faults.clear();
   });
 
-  test('unless it is left to chance or need not strike', async ({ sandbox }) => {
+  test('unless it is left to chance or need not trigger', async ({ sandbox }) => {
     await sandbox.faults.arm('http-500', { probability: 0.001 });
-    await sandbox.faults.arm('http-500', { must_strike: false });
+    await sandbox.faults.arm('http-500', { must_trigger: false });
   });
 
-  test('with the fault, its options and how often it could have struck', async () => {
-    const own = await createSandbox({ providers: ['b'], must_strike: true });
+  test('with the fault, its options and how often it could have triggered', async () => {
+    const own = await createSandbox({ providers: ['b'], must_trigger: true });
     const client = await tokenClient(own, own.defaultAccount);
     await own.faults.arm('http-500', { skip: 3 });
     await client.ask('GET', '/instances');
     await expect(own.close()).rejects.toThrow(
-      'The test armed faults that never struck (must_strike: false allows that):\n' +
+      'The test armed faults that never triggered (must_trigger: false allows that):\n' +
         '  http-500 {"skip":3,"probability":1,"done":false}, after 1 occasions',
     );
     await own.close();

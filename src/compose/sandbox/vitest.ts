@@ -11,12 +11,12 @@ export interface SandboxFixtures {
 
 /**
  * Vitest's `test` with providers in this process, for each test that uses `sandbox`. A fault that a test arms and that never
- * strikes fails the test, unless it has a `probability` or `must_strike: false`.
+ * triggers fails the test, unless it has a `probability` or `must_trigger: false`.
  */
 export function sandboxTest(options: SandboxOptions = {}): TestAPI<SandboxFixtures> {
   return test.extend<SandboxFixtures>({
     sandbox: async ({ signal }, use) => {
-      await using sandbox = await createSandbox({ must_strike: true, ...options, signal });
+      await using sandbox = await createSandbox({ must_trigger: true, ...options, signal });
       await use(sandbox);
     },
   });

@@ -17,12 +17,12 @@ import type {
   armedSchema,
   clockSchema,
   endedSchema,
+  faultEventsSchema,
   faultKindsSchema,
   infoSchema,
   mailsSchema,
   newSandboxSchema,
   openedSchema,
-  strikesSchema,
   transitionsSchema,
 } from './schemas.ts';
 
@@ -90,7 +90,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       /** Opens a further sandbox below a path of this one. Options that are not given are those of this one. */
       open: (options: z.input<typeof newSandboxSchema> = {}) =>
         post<z.infer<typeof openedSchema>>('/sandboxes', options),
-      /** Ends it. Returns its faults that had to strike and did not. */
+      /** Ends it. Returns its faults that had to trigger and did not. */
       end: (id: string) =>
         send<z.infer<typeof endedSchema>>('DELETE', `/sandboxes/${encodeURIComponent(id)}`),
     },
@@ -113,10 +113,10 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       /** Arms a fault: `arm('http-500', { route: 'POST /instances', times: 3 })`. */
       arm: <N extends FaultName>(fault: N, options?: Arming<N>) =>
         post<Armed>('/faults', { fault, ...withoutInfinity(options ?? {}) }),
-      /** Lists the faults that may still strike, and with `all` also the others. */
+      /** Lists the faults that may still trigger, and with `all` also the others. */
       list: async ({ all = false }: { all?: boolean } = {}) =>
         (await send<{ faults: Armed[] }>('GET', `/faults?all=${all}`)).faults,
-      strikes: async () => (await send<z.infer<typeof strikesSchema>>('GET', '/faults/strikes')).strikes,
+      events: async () => (await send<z.infer<typeof faultEventsSchema>>('GET', '/faults/events')).events,
       disarm: async (id: string) => void (await send('DELETE', `/faults/${encodeURIComponent(id)}`)),
       /** Disarms all faults. */
       clear: async () => void (await send('DELETE', '/faults')),

@@ -13,7 +13,7 @@ async function ask(sandbox: Sandbox, method: string, path: string, body?: unknow
   return { status: reply.status, body: (await reply.json()) as any };
 }
 
-it('arms a fault, reports its strikes, and disarms it [control-faults]', async () => {
+it('arms a fault, reports each time that it triggered, and disarms it [control-faults]', async () => {
   await using sandbox = await startBench();
   const bench = await benchOf(sandbox);
   const armed = await ask(sandbox, 'POST', '/faults', {
@@ -38,7 +38,7 @@ it('arms a fault, reports its strikes, and disarms it [control-faults]', async (
   const { control } = sandbox;
   expect(await control.faults.list()).toEqual([]);
   expect(await control.faults.list({ all: true })).toMatchObject([{ hits: 2, is_over: true }]);
-  expect(await control.faults.strikes()).toMatchObject([
+  expect(await control.faults.events()).toMatchObject([
     { fault: 'http-500', id: 'fault-1', step: expect.stringContaining('POST /instances') },
     { fault: 'http-500' },
   ]);

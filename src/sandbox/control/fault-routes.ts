@@ -7,10 +7,10 @@ import { type ControlDeps, routesOf } from './route.ts';
 import {
   armedListSchema,
   armedSchema,
+  faultEventsSchema,
   faultKindsSchema,
   finishedSchema,
   finishSchema,
-  strikesSchema,
   toArmed,
   transitionsSchema,
 } from './schemas.ts';
@@ -29,7 +29,7 @@ export const faultRoutes = [
     id: 'armFault',
     summary: 'Arm a fault',
     description:
-      'Limit it by provider, route, instance and volume; it strikes once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
+      'Limit it by provider, route, instance and volume; it triggers once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
     input: anyArmingSchema,
     example: { fault: 'http-500', route: 'POST /instances', times: 3 },
     status: 201,
@@ -39,24 +39,24 @@ export const faultRoutes = [
   }),
   ofFaults('get', '/faults', {
     id: 'listFaults',
-    summary: 'Armed faults that can still strike',
+    summary: 'Armed faults that can still trigger',
     input: z.object({
       all: z
         .enum(['true', 'false'])
         .optional()
-        .meta({ description: '`true`: also faults that can no longer strike.' }),
+        .meta({ description: '`true`: also faults that can no longer trigger.' }),
     }),
-    reply: ['The faults, in the order in which they strike.', armedListSchema],
+    reply: ['The faults, in the order in which they trigger.', armedListSchema],
     run: ({ sandbox }, { all }) => ({ faults: sandbox.faults.list({ all: all === 'true' }).map(toArmed) }),
   }),
-  ofFaults('get', '/faults/strikes', {
-    id: 'listStrikes',
-    summary: 'Strikes of faults',
-    reply: ['The newest 10,000, oldest first.', strikesSchema],
+  ofFaults('get', '/faults/events', {
+    id: 'listFaultEvents',
+    summary: 'Times at which faults triggered',
+    reply: ['The newest 10,000, oldest first.', faultEventsSchema],
     run: ({ sandbox }) => ({
-      strikes: sandbox.faults.events.map(({ at, ...strike }) => ({
+      events: sandbox.faults.events.map(({ at, ...event }) => ({
         at: new Date(at).toISOString(),
-        ...strike,
+        ...event,
       })),
     }),
   }),
@@ -109,8 +109,8 @@ export const faultRoutes = [
 ];
 
 function kindOf(fault: (typeof faultNames)[number]) {
-  const { layer, does, strikes, params } = faultCatalog[fault];
-  return { fault, layer, does, strikes, settings: { ...z.toJSONSchema(params, { io: 'input' }) } };
+  const { layer, does, rule, params } = faultCatalog[fault];
+  return { fault, layer, does, rule, settings: { ...z.toJSONSchema(params, { io: 'input' }) } };
 }
 
 function show(transitions: ControlDeps['sandbox']['transitions']) {

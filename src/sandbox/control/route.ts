@@ -26,7 +26,7 @@ export interface ControlDeps {
       path: string;
       sandbox: Pick<SandboxParts, 'seed' | 'defaultAccount'>;
     }>;
-    /** Returns its faults that had to strike and did not. @throws {ApiError} if there is none of that id */
+    /** Returns its faults that had to trigger and did not. @throws {ApiError} if there is none of that id */
     end(id: string): Promise<ArmedView[]>;
   };
   journal: Journal;

@@ -57,7 +57,7 @@ export const sandboxRoutes = [
     id: 'endSandbox',
     summary: 'End a sandbox that was opened, as at the end of its test',
     reply: ['It has ended.', endedSchema],
-    run: async ({ sandboxes }, { id }) => ({ unstruck: (await sandboxes.end(id)).map(toArmed) }),
+    run: async ({ sandboxes }, { id }) => ({ untriggered: (await sandboxes.end(id)).map(toArmed) }),
   }),
   ofJournal('get', '/mails', {
     id: 'listMails',

@@ -75,16 +75,16 @@ export const armedSchema = named('ArmedFault', {
   id: z.string(),
   fault: z.enum(faultNames),
   options: anyObject.meta({ description: 'The options it was armed with.' }),
-  seen: z.int().meta({ description: 'Number of occasions on which it could have struck.' }),
-  hits: z.int().meta({ description: 'Number of strikes.' }),
-  is_over: z.boolean().meta({ description: 'Whether it can no longer strike.' }),
+  seen: z.int().meta({ description: 'Number of occasions on which it could have triggered.' }),
+  hits: z.int().meta({ description: 'Number of times it triggers.' }),
+  is_over: z.boolean().meta({ description: 'Whether it can no longer trigger.' }),
 });
 /** The view of an armed fault, as the API shows it. */
 export function toArmed({ isOver, ...armed }: ArmedView) {
   return { ...armed, is_over: isOver };
 }
 export const endedSchema = named('EndedSandbox', {
-  unstruck: z.array(armedSchema).meta({ description: 'Faults with `must_strike` that never struck.' }),
+  untriggered: z.array(armedSchema).meta({ description: 'Faults with `must_trigger` that never triggered.' }),
 });
 export const armedListSchema = named('ArmedFaults', { faults: z.array(armedSchema) });
 export const faultKindsSchema = named('FaultKinds', {
@@ -93,13 +93,13 @@ export const faultKindsSchema = named('FaultKinds', {
       fault: z.enum(faultNames),
       layer: z.string(),
       does: z.string(),
-      strikes: z.string().meta({ description: 'The rule of the contract or design that it tests.' }),
+      rule: z.string().meta({ description: 'The rule of the contract or design that it tests.' }),
       settings: anyObject.meta({ description: 'Its own settings, as a JSON Schema.' }),
     }),
   ),
 });
-export const strikesSchema = named('Strikes', {
-  strikes: z.array(
+export const faultEventsSchema = named('FaultEvents', {
+  events: z.array(
     z.object({
       at: z.iso.datetime(),
       fault: z.enum(faultNames),

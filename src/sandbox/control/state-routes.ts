@@ -50,7 +50,7 @@ export const stateRoutes = [
     id: 'playScenario',
     summary: 'Run a scenario',
     description:
-      'Its requests go directly to the servers: faults do not strike them, and the journal does not record them. Its steps advance the clock.',
+      'Its requests go directly to the servers: they trigger no fault, and the journal does not record them. Its steps advance the clock.',
     input: scenarioSchema,
     reply: ['The created resources.', playedSchema],
     run: async (deps, scenario) => ({ made: await play(deps, scenario) }),

@@ -4,7 +4,7 @@ import { withIds, withoutBase } from '../operations.ts';
 import { MARKETPLACE, mostLike, withoutInfinity } from '../options.ts';
 import { parseSetting } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
-import type { Fault, FaultClock, Strike } from './fault.ts';
+import type { Fault, FaultClock, Trigger } from './fault.ts';
 
 /** `*` for any route, a method and a path, or a call of the driver. */
 const routeSchema = z.string().regex(/^(\*|(\*|[A-Z]+) \/\S*|[a-z]+(\.[a-z]+)?)$/, {
@@ -29,26 +29,27 @@ const armingShape = {
     .union([z.int().min(1), z.literal('sticky')])
     .optional()
     .meta({
-      description: 'Number of strikes; `sticky`: until disarmed. Default: the fault’s own, mostly once.',
+      description:
+        'Number of times it triggers; `sticky`: until disarmed. Default: the fault’s own, mostly once.',
     }),
   skip: z
     .int()
     .min(0)
     .default(0)
-    .meta({ description: 'Number of occasions to skip before the first strike.' }),
+    .meta({ description: 'Number of occasions to skip before the first time that it triggers.' }),
   probability: z
     .number()
     .min(0)
     .max(1)
     .default(1)
-    .meta({ description: 'Probability of a strike on each occasion, drawn from the seed.' }),
+    .meta({ description: 'Probability that it triggers on each occasion, drawn from the seed.' }),
   seed: z
     .union([z.string(), z.int()])
     .optional()
-    .meta({ description: 'The same seed strikes the same occasions. Default: the seed of the sandbox.' }),
+    .meta({ description: 'The same seed triggers on the same occasions. Default: the seed of the sandbox.' }),
   for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after this time.' }),
-  must_strike: z.boolean().optional().meta({
-    description: 'Whether the end of the sandbox reports it as unstruck if it never struck.',
+  must_trigger: z.boolean().optional().meta({
+    description: 'Whether the end of the sandbox reports it as untriggered if it never triggered.',
   }),
 };
 
@@ -92,9 +93,9 @@ export function checkedArming(
   return checked;
 }
 
-/** Returns why the fault can never strike on this route, or undefined if it can. */
+/** Returns why the fault can never trigger on this route, or undefined if it can. */
 function wrongRoute({ layer, on }: Fault, route: string): string | undefined {
-  if (layer === 'machine' || layer === 'ssh') return `this fault strikes machines and takes no route`;
+  if (layer === 'machine' || layer === 'ssh') return `this fault affects machines and takes no route`;
   if (route === '*') return undefined;
   if (layer === 'platform') {
     if (platformMethods.includes(route)) return undefined;
@@ -137,7 +138,7 @@ export interface ArmedView {
   id: string;
   fault: FaultName;
   options: Record<string, unknown>;
-  /** Number of occasions on which it could have struck. */
+  /** Number of occasions on which it could have triggered. */
   seen: number;
   hits: number;
   isOver: boolean;
@@ -176,8 +177,8 @@ export class ArmedFault {
   seenAt: number | undefined;
   #isDisarmed = false;
   readonly #memory = new Map<string, unknown>();
-  /** For a fault of connections: those that it met, with the number of requests since it struck. */
-  readonly #connections = new WeakMap<object, { isStruck: boolean; requests: number }>();
+  /** For a fault of connections: those that it met, with the number of requests since it triggered. */
+  readonly #connections = new WeakMap<object, { isAffected: boolean; requests: number }>();
   readonly #counts: Map<string, number>;
   readonly #armedAt: number;
   readonly #ports: Ports;
@@ -198,16 +199,16 @@ export class ArmedFault {
 
   get isOver(): boolean {
     const isLate = this.#ports.clock.now() >= this.#endsAt;
-    // A fault of connections keeps those that it struck.
+    // A fault of connections keeps those that it affected.
     return this.#isDisarmed || isLate || (this.isUsedUp && !this.#isOfConnections);
   }
 
-  /** Whether it has struck as often as it may. */
+  /** Whether it has triggered as often as it may. */
   get isUsedUp(): boolean {
     return this.#times !== 'sticky' && this.hits >= this.#times;
   }
 
-  /** When it stops striking every occasion: infinite until it is disarmed, in the past if each occasion may be spared. */
+  /** When it stops triggering on every occasion: infinite until it is disarmed, in the past if each occasion may be spared. */
   get sureUntil(): number {
     const isSure = this.#times === 'sticky' && this.options.probability === 1;
     return isSure && !this.isOver ? this.#endsAt : Number.NEGATIVE_INFINITY;
@@ -230,14 +231,14 @@ export class ArmedFault {
     return this.options.instance ?? this.options.volume;
   }
 
-  /** Whether it strikes only on some of its occasions, by count or by chance. */
+  /** Whether it triggers only on some of its occasions, by count or by chance. */
   get isCounted(): boolean {
     return this.options.skip > 0 || this.options.probability < 1;
   }
 
-  /** Whether it had to strike, and did not. */
-  get isUnstruck(): boolean {
-    return this.options.must_strike === true && this.hits === 0;
+  /** Whether it had to trigger, and did not. */
+  get isUntriggered(): boolean {
+    return this.options.must_trigger === true && this.hits === 0;
   }
 
   disarm(): void {
@@ -245,7 +246,7 @@ export class ArmedFault {
     this.#ports.disarmed();
   }
 
-  /** Whether it may strike calls or machines of the provider, whatever their resource is. */
+  /** Whether it may affect calls or machines of the provider, whatever their resource is. */
   fitsProvider(name: string): boolean {
     const { provider } = this.options;
     return !this.isOver && (provider === undefined ? name !== MARKETPLACE : name === provider);
@@ -258,12 +259,12 @@ export class ArmedFault {
     return this.resource === undefined || this.resource === occasion.resource || this.#changesList(occasion);
   }
 
-  /** Counts the occasion. Returns undefined if the fault does not strike. */
-  strike(occasion: Occasion): Strike<Record<string, unknown>> | undefined {
-    const met = this.#metBefore(occasion) ?? { isStruck: this.#decide(occasion), requests: 0 };
+  /** Counts the occasion. Returns undefined if the fault does not trigger. */
+  trigger(occasion: Occasion): Trigger<Record<string, unknown>> | undefined {
+    const met = this.#metBefore(occasion) ?? { isAffected: this.#decide(occasion), requests: 0 };
     if (occasion.connection !== undefined && this.#isOfConnections)
       this.#connections.set(occasion.connection, met);
-    if (!met.isStruck) return undefined;
+    if (!met.isAffected) return undefined;
     met.requests++;
     return {
       params: this.params,
@@ -277,7 +278,7 @@ export class ArmedFault {
     };
   }
 
-  /** Counts the occasion, and returns whether the fault strikes. */
+  /** Counts the occasion, and returns whether the fault triggers. */
   #decide(occasion: Occasion): boolean {
     this.seen++;
     this.seenAt = this.#ports.clock.now();
@@ -285,7 +286,7 @@ export class ArmedFault {
     const step = stepOf(occasion);
     this.#counts.set(step, (this.#counts.get(step) ?? 0) + 1);
     const { probability } = this.options;
-    if (probability < 1 && this.#drawsOf(occasion)('strikes') >= probability) return false;
+    if (probability < 1 && this.#drawsOf(occasion)('triggers') >= probability) return false;
     this.hits++;
     return true;
   }
@@ -296,7 +297,7 @@ export class ArmedFault {
     return (what) => this.#ports.draw(`${this.name}/${step}/${count}/${what}`);
   }
 
-  #metBefore({ connection }: Occasion): { isStruck: boolean; requests: number } | undefined {
+  #metBefore({ connection }: Occasion): { isAffected: boolean; requests: number } | undefined {
     return connection && this.#connections.get(connection);
   }
 
@@ -326,11 +327,11 @@ export class ArmedFault {
 /** The armed faults of a sandbox, as its layers see them. */
 export interface ArmedFaults {
   readonly clock: FaultClock;
-  /** In the order in which they strike. */
+  /** In the order in which they trigger. */
   readonly all: readonly ArmedFault[];
   has(layer: Fault['layer']): boolean;
-  /** Counts the occasion if the fault fits it, and records the strike. Returns undefined if it does not strike. */
-  strike(armed: ArmedFault, occasion: Occasion): Strike<Record<string, unknown>> | undefined;
+  /** Counts the occasion if the fault fits it, and records it. Returns undefined if the fault does not trigger. */
+  trigger(armed: ArmedFault, occasion: Occasion): Trigger<Record<string, unknown>> | undefined;
 }
 
 /**

@@ -31,8 +31,8 @@ describe('each fault, through HTTP', () => {
 it('has at least 40 faults, in every layer, each with the rule that it tests', () => {
   expect(faultNames.length).toBeGreaterThanOrEqual(40);
   expect(new Set(Object.values(faultCatalog).map(({ layer }) => layer)).size).toBe(7);
-  for (const { does, strikes } of Object.values(faultCatalog)) {
+  for (const { does, rule } of Object.values(faultCatalog)) {
     expect(does).toMatch(/\.$/);
-    expect(strikes).toMatch(/^(O|M|Design|Extensions): /);
+    expect(rule).toMatch(/^(O|M|Design|Extensions): /);
   }
 });

@@ -49,7 +49,7 @@ it('slows one connection, for all of its requests, and no other', async () => {
     latency_ms: 300,
     bytes_per_s: 100,
     times: 1,
-    must_strike: true,
+    must_trigger: true,
   });
   for (let round = 1; round <= 2; round++) {
     const before = sandbox.clock.now();
@@ -60,7 +60,7 @@ it('slows one connection, for all of its requests, and no other', async () => {
     expect(sandbox.clock.now() - before).toBe(300 + 2 * 100);
   }
   expect([slow.connections(), quick.connections()]).toEqual([1, 1]);
-  expect(armed).toMatchObject({ seen: 1, hits: 1, isUnstruck: false });
+  expect(armed).toMatchObject({ seen: 1, hits: 1, isUntriggered: false });
   expect(sandbox.faults.events).toHaveLength(2);
   armed.disarm();
   const before = sandbox.clock.now();

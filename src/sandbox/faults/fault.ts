@@ -25,20 +25,20 @@ export interface FaultClock extends Clock {
   during<T>(work: Promise<T>): Promise<T>;
 }
 
-export interface Strike<P> {
+export interface Trigger<P> {
   params: P;
   clock: FaultClock;
-  /** Number of this strike, from 1. */
+  /** How often it has triggered, this time included. */
   nth: number;
   /** The instance or volume to which it is restricted. */
   resource: string | undefined;
-  /** When it stops striking every occasion: infinite until it is disarmed, in the past if each occasion may be spared. */
+  /** When it stops triggering on every occasion: infinite until it is disarmed, in the past if each occasion may be spared. */
   sureUntil: number;
-  /** For a fault of connections: number of this request since the fault struck its connection, from 1. */
+  /** For a fault of connections: number of this request since the fault affected its connection, from 1. */
   nthOnConnection: number;
-  /** State that the fault keeps between strikes. */
+  /** State that the fault keeps from one time to the next. */
   memory: Map<string, unknown>;
-  /** A number in [0, 1) that depends only on the seed and on earlier strikes. */
+  /** A number in [0, 1) that depends only on the seed and on the earlier times. */
   draw(name: string): number;
 }
 
@@ -49,10 +49,10 @@ interface Row<Layer, S extends z.ZodRawShape> {
   /** The effect, in one sentence. */
   does: string;
   /** The sentence of the contract (O:), the design or the marketplace (M:) that the fault violates. */
-  strikes: string;
+  rule: string;
   /** Its own settings. */
   params: z.ZodObject<S>;
-  /** Default number of strikes. If absent, the fault strikes once. */
+  /** How often it triggers by default. If absent, once. */
   times?: 'sticky';
   /** Requirements of the conformance suite that fail while the fault is sticky. Absent if it violates none. */
   reddens?: readonly string[];
@@ -68,13 +68,13 @@ export interface HttpFault<S extends z.ZodRawShape = z.ZodRawShape>
   /** Whether lists are also changed when it is restricted to one resource. */
   changesLists?: boolean;
   /**
-   * Whether it strikes connections: `times` counts these, and until it is disarmed it meets every later request on one that
-   * it struck.
+   * Whether it affects connections: `times` counts these, and until it is disarmed it meets every later request on one that
+   * it affected.
    */
   isOfConnections?: true;
   /** `ask` sends the request to the server. It may be called repeatedly. */
   answer(
-    strike: Strike<Params<S>> & { request: Request },
+    trigger: Trigger<Params<S>> & { request: Request },
     ask: (request?: Request) => Promise<Response>,
   ): Promise<Response>;
 }
@@ -103,7 +103,7 @@ export interface TlsFault extends Row<'tls', Record<never, never>> {
 }
 
 export interface PlatformFault<S extends z.ZodRawShape = z.ZodRawShape> extends Row<'platform', S> {
-  fault(strike: Strike<Params<S>>, method: Method): CallFault;
+  fault(trigger: Trigger<Params<S>>, method: Method): CallFault;
 }
 
 export interface MachineFault<S extends z.ZodRawShape = z.ZodRawShape> extends Row<'machine', S> {
@@ -111,14 +111,14 @@ export interface MachineFault<S extends z.ZodRawShape = z.ZodRawShape> extends R
   /** The only status of its instance that it fits. Absent: any, or no instance at all. */
   status?: 'ONLINE' | 'STOPPED';
   happen(
-    strike: Strike<Params<S>>,
+    trigger: Trigger<Params<S>>,
     at: { machines: SandboxPlatform['machines']; machine: SandboxMachine },
   ): void;
 }
 
 export interface SshFault extends Row<'ssh', Record<never, never>> {
   probe(
-    strike: Pick<Strike<unknown>, 'clock'> & {
+    trigger: Pick<Trigger<unknown>, 'clock'> & {
       keys: readonly string[];
       pinned: string | undefined;
       withinMs: number | undefined;

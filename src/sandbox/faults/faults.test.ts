@@ -20,7 +20,7 @@ async function statuses(bench: Awaited<ReturnType<typeof benchOf>>, count: numbe
 }
 
 describe('an armed fault', () => {
-  it('strikes once, k times, or until it is disarmed', async () => {
+  it('triggers once, k times, or until it is disarmed', async () => {
     const bench = await benchOf(sandbox);
     await bench.arm('http-500');
     expect(await statuses(bench, 2)).toEqual([500, 200]);
@@ -43,7 +43,7 @@ describe('an armed fault', () => {
     expect(await statuses(bench, 1)).toEqual([200]);
   });
 
-  it('strikes one provider, one route, one instance', async () => {
+  it('is limited to one provider, one route, one instance', async () => {
     const bench = await benchOf(sandbox);
     const other = await benchOf(sandbox, 'e');
     const [id, second] = [await bench.make(), await bench.make('two')];
@@ -55,7 +55,7 @@ describe('an armed fault', () => {
     expect(await statuses(bench, 2, `/instances/${id}`)).toEqual([503, 200]);
   });
 
-  it('is drawn from the seed: the same occasions are struck for the same seed, others for another', async () => {
+  it('is drawn from the seed: it triggers on the same occasions for the same seed, others for another', async () => {
     const run = async (seed: number) => {
       const fresh = await startBench({ seed: 5 });
       const bench = await benchOf(fresh);
@@ -67,12 +67,12 @@ describe('an armed fault', () => {
     const first = await run(1);
     expect(await run(1)).toEqual(first);
     expect(await run(2)).not.toEqual(first);
-    const struck = first.filter((status) => status === 500).length;
-    expect(struck).toBeGreaterThan(5);
-    expect(struck).toBeLessThan(40);
+    const affected = first.filter((status) => status === 500).length;
+    expect(affected).toBeGreaterThan(5);
+    expect(affected).toBeLessThan(40);
   });
 
-  it('counted for a machine strikes at polls of that machine', async () => {
+  it('counted for a machine triggers at polls of that machine', async () => {
     const bench = await benchOf(sandbox);
     const id = await bench.make();
     const armed = await bench.arm('guest-power-off', { instance: id, skip: 2 });
@@ -104,7 +104,7 @@ describe('an armed fault', () => {
     expect(sandbox.faults.events.map(({ fault }) => fault)).toEqual(['latency', 'http-500']);
   });
 
-  it('reports its strikes', async () => {
+  it('reports each time that it triggered', async () => {
     const bench = await benchOf(sandbox);
     await bench.arm('http-500');
     await bench.order('x');

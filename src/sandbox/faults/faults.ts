@@ -16,7 +16,7 @@ import {
   stepOf,
 } from './arming.ts';
 import { type FaultName, faultNames } from './catalog/catalog.ts';
-import type { Fault, FaultClock, Strike, TlsFault } from './fault.ts';
+import type { Fault, FaultClock, TlsFault, Trigger } from './fault.ts';
 import { httpFaults } from './layers/http.ts';
 import { MachineFaults, sshFaults } from './layers/machines.ts';
 import { PlatformFaults, type SavedStuck } from './layers/platform.ts';
@@ -38,12 +38,12 @@ interface Deps {
   providers: Targets;
   /** The names of the providers, and of the marketplace if there is one. */
   servers(): readonly string[];
-  /** Default of `must_strike`, except for a fault with a `probability`. */
-  mustStrike: boolean;
+  /** Default of `must_trigger`, except for a fault with a `probability`. */
+  mustTrigger: boolean;
   /** Machines and volumes whose transition waits for something else than time. */
   held(): readonly { provider: string; ref: OwnerRef }[];
-  /** Called for each strike. */
-  struck(fault: FaultName): void;
+  /** Called each time that a fault triggers. */
+  triggered(fault: FaultName): void;
 }
 
 interface SavedFaults {
@@ -57,12 +57,12 @@ interface SavedFaults {
 const ADDRESS = 'sandbox';
 const MAX_EVENTS = 10_000;
 
-/** The faults of a sandbox: it arms and disarms them, and has one layer for each place in which they strike. */
+/** The faults of a sandbox: it arms and disarms them, and has one layer for each place in which they trigger. */
 export class Faults implements ArmedFaults {
   readonly clock: FaultClock;
   readonly #deps: Deps;
   readonly #all: ArmedFault[] = [];
-  /** Those that must strike. */
+  /** Those that must trigger. */
   readonly #must = new Set<ArmedFault>();
   #made = 0;
   #events: FaultEvent[] = [];
@@ -79,11 +79,11 @@ export class Faults implements ArmedFaults {
     this.layer = httpFaults(this, this.#machines);
   }
 
-  /** Arms a fault. A machine fault strikes at once if it can. @throws {ApiError} */
+  /** Arms a fault. A machine fault triggers at once if it can. @throws {ApiError} */
   async arm<N extends FaultName>(name: N, options: Arming<N> = {} as Arming<N>): Promise<ArmedFault> {
     const servers = this.#deps.servers();
-    const must_strike = this.#deps.mustStrike && (options.probability ?? 1) === 1;
-    const checked = withFullName(checkedArming(name, { must_strike, ...options }), servers);
+    const must_trigger = this.#deps.mustTrigger && (options.probability ?? 1) === 1;
+    const checked = withFullName(checkedArming(name, { must_trigger, ...options }), servers);
     for (const route of [options.route ?? []].flat())
       assertRoute(checked.provider === undefined ? servers : [checked.provider], route);
     const armed = this.#make({
@@ -97,7 +97,7 @@ export class Faults implements ArmedFaults {
       seenAt: undefined,
     });
     this.#machines.forget();
-    for (const provider of this.#deps.providers.keys()) await this.#machines.strike(provider, undefined);
+    for (const provider of this.#deps.providers.keys()) await this.#machines.trigger(provider, undefined);
     if (armed.fault.layer === 'platform') this.#platform.askAgain(armed, this.#deps.held());
     return armed;
   }
@@ -114,19 +114,19 @@ export class Faults implements ArmedFaults {
     return this.#all.some(({ fault, isOver }) => fault.layer === layer && !isOver);
   }
 
-  /** Whether an armed fault has had an occasion after `time`, and may strike another one. */
+  /** Whether an armed fault has had an occasion after `time`, and may trigger at another one. */
   hasOccasions(time: number): boolean {
     return this.#all.some(({ seenAt = time, isOver }) => seenAt > time && !isOver);
   }
 
-  /** Lists the faults that may still strike, and with `all` also the others. */
+  /** Lists the faults that may still trigger, and with `all` also the others. */
   list({ all = false }: { all?: boolean } = {}): ArmedView[] {
     return this.#all.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
   }
 
-  /** The faults that had to strike, and did not. Also those that were disarmed. */
-  unstruck(): ArmedView[] {
-    return [...this.#must].filter(({ isUnstruck }) => isUnstruck).map((armed) => armed.toJSON());
+  /** The faults that had to trigger, and did not. Also those that were disarmed. */
+  untriggered(): ArmedView[] {
+    return [...this.#must].filter(({ isUntriggered }) => isUntriggered).map((armed) => armed.toJSON());
   }
 
   /** Disarms the fault of that id. Returns false if there is none. */
@@ -142,7 +142,7 @@ export class Faults implements ArmedFaults {
   }
 
   save(): SavedFaults {
-    // Connections are not kept: nothing is left of a fault that struck as many as it may.
+    // Connections are not kept: nothing is left of a fault that affected as many as it may.
     const lasting = this.#all.filter(({ isOver, isUsedUp }) => !isOver && !isUsedUp);
     return {
       made: this.#made,
@@ -164,16 +164,16 @@ export class Faults implements ArmedFaults {
     for (const each of armed) this.#make(each);
   }
 
-  /** The last 10,000 strikes. */
+  /** The last 10,000 times that a fault triggered. */
   get events(): readonly FaultEvent[] {
     return this.#events;
   }
 
-  /** Faults of a TLS handshake that begins now. Returns the one that strikes it. */
+  /** Faults of a TLS handshake that begins now. Returns the one that it triggers. */
   handshake(): TlsFault | undefined {
     const occasion = { provider: ADDRESS, resource: undefined };
     for (const armed of this.#all)
-      if (armed.fault.layer === 'tls' && this.strike(armed, occasion) !== undefined) return armed.fault;
+      if (armed.fault.layer === 'tls' && this.trigger(armed, occasion) !== undefined) return armed.fault;
     return undefined;
   }
 
@@ -193,10 +193,10 @@ export class Faults implements ArmedFaults {
     return this.#all.some((armed) => armed.fault.layer === 'platform' && armed.fits(list));
   }
 
-  /** Counts the occasion if the fault fits it, and records the strike. Returns undefined if it does not strike. */
-  strike(armed: ArmedFault, occasion: Occasion): Strike<Record<string, unknown>> | undefined {
-    const strike = armed.fits(occasion) ? armed.strike(occasion) : undefined;
-    if (strike === undefined) return undefined;
+  /** Counts the occasion if the fault fits it, and records it. Returns undefined if the fault does not trigger. */
+  trigger(armed: ArmedFault, occasion: Occasion): Trigger<Record<string, unknown>> | undefined {
+    const trigger = armed.fits(occasion) ? armed.trigger(occasion) : undefined;
+    if (trigger === undefined) return undefined;
     const { id, name: fault } = armed;
     this.#events.push({
       at: this.clock.now(),
@@ -206,8 +206,8 @@ export class Faults implements ArmedFaults {
       resource: occasion.resource,
     });
     if (this.#events.length > MAX_EVENTS) this.#events.shift();
-    this.#deps.struck(fault);
-    return strike;
+    this.#deps.triggered(fault);
+    return trigger;
   }
 
   #make(saved: SavedFault): ArmedFault {
@@ -219,7 +219,7 @@ export class Faults implements ArmedFaults {
       disarmed: () => this.#platform.release(saved.id),
     });
     this.#all.push(armed);
-    if (armed.options.must_strike) this.#must.add(armed);
+    if (armed.options.must_trigger) this.#must.add(armed);
     this.#all.sort((a, b) => faultNames.indexOf(a.name) - faultNames.indexOf(b.name));
     return armed;
   }

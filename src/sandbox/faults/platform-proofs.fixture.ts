@@ -175,8 +175,8 @@ export const platformProofs = {
       expect(sandbox.clock.now() - at).toBeGreaterThanOrEqual(120_000);
       await until(noticed, 'GONE', 60);
       expect(sandbox.clock.now() - at).toBeGreaterThanOrEqual(150_000);
-      const strikes = sandbox.faults.events.filter(({ resource }) => resource === noticed);
-      expect(strikes).toMatchObject([{ at, fault: name }]);
+      const events = sandbox.faults.events.filter(({ resource }) => resource === noticed);
+      expect(events).toMatchObject([{ at, fault: name }]);
     },
   'stopped-reaped': (name) => async (bench) => {
     const id = await stopped(bench);

@@ -41,7 +41,7 @@ export const journalEntrySchema = z
       description:
         'The ids of all resources that the server made, if there are several: it got the request twice.',
     }),
-    faults: z.array(z.string()).optional().meta({ description: 'The faults that struck it, by name.' }),
+    faults: z.array(z.string()).optional().meta({ description: 'The faults that it triggered, by name.' }),
   })
   .meta({ id: 'JournalEntry' });
 export type JournalEntry = z.infer<typeof journalEntrySchema>;

@@ -27,7 +27,7 @@ export const journalFilterSchema = z
       .regex(/^([1-5](\d\d|xx)|none)$/, 'expected a status such as 404 or 4xx, or none')
       .optional()
       .meta({ description: 'Such as `404` or `4xx`; `none`: no answer came.' }),
-    fault: z.string().optional().meta({ description: 'The name of a fault that struck it, or `any`.' }),
+    fault: z.string().optional().meta({ description: 'The name of a fault that it triggered, or `any`.' }),
     since: z.coerce.number().int().nonnegative().optional().meta({
       description: 'Only entries with a higher number.',
     }),

@@ -1,6 +1,6 @@
 import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 
-/** Runs a short session with faults, and returns its journal and the strikes as text. */
+/** Runs a short session with faults, and returns its journal and the events of the faults as text. */
 export async function history(seed: number): Promise<string> {
   await using sandbox = await createSandbox({ seed, marketplace: true, providers: ['a', 'b'] });
   const { apiKey = '', baseUrl = '' } = sandbox.defaultAccount.marketplace ?? {};

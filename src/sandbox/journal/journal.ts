@@ -62,9 +62,9 @@ export class Journal {
     return response;
   };
 
-  /** Records that a fault struck the current exchange. */
+  /** Records that the current exchange triggered a fault. */
   noteFault(fault: string): void {
-    this.#current.getStore()?.struckBy(fault);
+    this.#current.getStore()?.triggered(fault);
   }
 
   /** Returns the matching entries, oldest first. If there are more than `limit`, it returns the last ones. */

@@ -70,7 +70,7 @@ export class Recording {
     this.#durationMs = now - this.#at;
   }
 
-  struckBy(fault: string): void {
+  triggered(fault: string): void {
     this.#faults = [...(this.#faults ?? []), fault];
   }
 

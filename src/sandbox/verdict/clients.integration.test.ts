@@ -120,7 +120,7 @@ describe('a client that', () => {
   });
 });
 
-it('a client is not judged by a fault that has only just struck', async () => {
+it('a client is not judged by a fault that has only just triggered', async () => {
   const account = await sandbox.account();
   const { baseUrl, apiKey } = account.providers['provider-d'] as { baseUrl: string; apiKey: string };
   await sandbox.faults.arm('http-503', { provider: 'd', retry_after_s: 60 });
@@ -129,7 +129,7 @@ it('a client is not judged by a fault that has only just struck', async () => {
     await sandbox.clock.advance(seconds * 1_000);
     return (await sandbox.verdict({ account: account.name })).rules.at(-1);
   };
-  const early = { result: 'not_tested', not_tested: 'less than 31 s have passed since the fault struck' };
+  const early = { result: 'not_tested', not_tested: 'less than 31 s have passed since the fault triggered' };
   expect(await resultAfter(0)).toMatchObject(early);
   expect(await resultAfter(91)).toMatchObject(early);
   expect(await resultAfter(1)).toMatchObject({

@@ -16,11 +16,11 @@ export const requestFaults: readonly FaultName[] = faultNames.filter((name) =>
   ['connection', 'answer', 'status'].includes(faultCatalog[name].layer),
 );
 
-/** The faults that struck an entry. */
-export const strikesOf = ({ faults }: JournalEntry): FaultName[] =>
+/** The faults that an entry triggered. */
+export const faultsOf = ({ faults }: JournalEntry): FaultName[] =>
   faults === undefined ? [] : requestFaults.filter((name) => faults.includes(name));
 
-export const struckFaults = ({ entries }: ClientJournal): FaultName[] =>
+export const triggeredFaults = ({ entries }: ClientJournal): FaultName[] =>
   requestFaults.filter((name) => entries.some(({ faults }) => faults?.includes(name)));
 
 const CITES =
@@ -28,7 +28,7 @@ const CITES =
 const JUDGES = [
   'After the fault, (1) each active instance is read within 30 s, or after the time that Retry-After asked for;',
   '(2) nothing that was made is created again;',
-  '(3) if the struck request got no success, its resource is asked about again, or is known to have ended;',
+  '(3) if the affected request got no success, its resource is asked about again, or is known to have ended;',
   '(4) if it was a create that made nothing, another create follows, unless it was refused (4xx, but not 401, 408 or 429);',
   '(5) if it had no resource, another request follows.',
 ].join(' ');
@@ -39,7 +39,7 @@ export function survival(faults: readonly FaultName[]): Rule[] {
     id: 'survives-faults',
     cites: CITES,
     judges: JUDGES,
-    judge: () => ({ notTested: 'no fault struck a request of the client' }),
+    judge: () => ({ notTested: 'no request of the client triggered a fault' }),
   };
   if (faults.length === 0) return [none];
   return faults.map((fault) => ({
@@ -61,15 +61,15 @@ function judgeSurvival(fault: FaultName, journal: ClientJournal): Finding[] | No
   const leftovers = journal
     .breaches({ assert: 'all_destroyed' })
     .filter((breach) => of(faultsOfLeftover(breach, journal)) && breach.entries.every(isThrough));
-  const struck = journal.entries.filter((entry) => of(strikesOf(entry)));
-  const open = struck.filter((entry) => !isContinued(entry, journal));
+  const affected = journal.entries.filter((entry) => of(faultsOf(entry)));
+  const open = affected.filter((entry) => !isContinued(entry, journal));
   const isOver = (entry: JournalEntry): boolean => silenceUntil(journal.now, entry) > LONGEST_SILENCE_S;
   const found = [...breaches, ...leftovers];
   const isFound = (entry: JournalEntry): boolean => found.some(({ entries }) => entries.includes(entry));
   const givenUp = open.filter((entry) => isOver(entry) && !isFound(entry)).map(notContinued);
   const findings = [...found, ...givenUp].map(toFinding);
   if (findings.length > 0 || open.length === 0) return findings;
-  return { notTested: `less than ${LONGEST_SILENCE_S} s have passed since the fault struck` };
+  return { notTested: `less than ${LONGEST_SILENCE_S} s have passed since the fault triggered` };
 }
 
 function notContinued(entry: JournalEntry): Breach {
@@ -81,7 +81,7 @@ function notContinued(entry: JournalEntry): Breach {
   return { message, resource, entries: [entry] };
 }
 
-/** Whether nothing more is expected of the client after a struck request, or it came. */
+/** Whether nothing more is expected of the client after an affected request, or it came. */
 function isContinued(entry: JournalEntry, { entries, lives }: ClientJournal): boolean {
   const { operation = '', provider, status } = entry;
   if (isThrough(entry)) return true;
@@ -105,7 +105,7 @@ function isThrough({ operation = '', status, resource, response, server }: Journ
 }
 
 /**
- * The faults that struck in a silence: its first request, or a request meanwhile about that resource or about none. The
+ * The faults that triggered in a silence: its first request, or a request meanwhile about that resource or about none. The
  * request that ends it does not count.
  */
 export function faultsOfSilence({ resource, entries }: Breach, journal: ClientJournal): FaultName[] {
@@ -119,11 +119,11 @@ export function faultsOfSilence({ resource, entries }: Breach, journal: ClientJo
       from <= entry.number &&
       entry.number < until,
   );
-  return within.flatMap(strikesOf);
+  return within.flatMap(faultsOf);
 }
 
 /** The faults after which something was created again. */
-export const faultsOfCreates = ({ entries }: Breach): FaultName[] => entries.slice(0, -1).flatMap(strikesOf);
+export const faultsOfCreates = ({ entries }: Breach): FaultName[] => entries.slice(0, -1).flatMap(faultsOf);
 
 /** The faults because of which the client never learned what it had created. */
 export function faultsOfLeftover(
@@ -132,5 +132,5 @@ export function faultsOfLeftover(
 ): FaultName[] {
   const life = lives.find(({ id }) => id === resource);
   const isUnknown = made?.resource !== resource && life?.entries.length === 1;
-  return made !== undefined && isUnknown ? strikesOf(made) : [];
+  return made !== undefined && isUnknown ? faultsOf(made) : [];
 }

@@ -1,12 +1,12 @@
 import { CREATES, DELETES, READS } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import {
+  faultsOf,
   faultsOfCreates,
   faultsOfLeftover,
   faultsOfSilence,
-  strikesOf,
-  struckFaults,
   survival,
+  triggeredFaults,
 } from './faults.ts';
 import {
   type ClientJournal,
@@ -57,9 +57,9 @@ export const rules: readonly Rule[] = [
     id: 'stops-at-404',
     cites: 'O: the client treats 404 on a previously known instance as DESTROYED',
     judges:
-      'After a read of an instance found 404, the client reads it at most once more, to confirm it. Reads that a fault struck do not count.',
+      'After a read of an instance found 404, the client reads it at most once more, to confirm it. Reads that triggered a fault do not count.',
     judge(journal) {
-      const providers = journal.toProviders().where((entry) => strikesOf(entry).length === 0);
+      const providers = journal.toProviders().where((entry) => faultsOf(entry).length === 0);
       const found = providers.lives.flatMap(({ entries }) => entries.filter(isReadOfGone));
       if (found.length === 0) return { notTested: 'no read of an instance found 404 without a fault' };
       const first = new Set(providers.lives.flatMap(firstOf404));
@@ -146,9 +146,9 @@ export const rules: readonly Rule[] = [
   },
 ];
 
-/** The rules that apply to a journal: those of every client, and one for each fault that struck it. */
+/** The rules that apply to a journal: those of every client, and one for each fault that it triggered. */
 export function rulesFor(journal: ClientJournal): Rule[] {
-  return [...rules, ...survival(struckFaults(journal))];
+  return [...rules, ...survival(triggeredFaults(journal))];
 }
 
 const isRead = ({ operation = '' }: JournalEntry): boolean => READS.has(operation);

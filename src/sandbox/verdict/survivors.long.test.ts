@@ -13,16 +13,16 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 afterEach(() => sandbox.faults.clear());
 
-/** The requests of the client that a fault can strike. */
+/** The requests of the client that can trigger a fault. */
 const routes = ['GET /availability', 'POST /instances', 'GET /instances/{id}', 'DELETE /instances/{id}'];
 
 describe.each(requestFaults)('a good client survives %s', (fault) => {
   const { on } = faultCatalog[fault] as HttpFault;
-  const struck = routes.filter((route) => on.includes('*') || on.includes(route));
+  const affected = routes.filter((route) => on.includes('*') || on.includes(route));
 
-  it.runIf(struck.length > 0)('once at each of its requests', async () => {
+  it.runIf(affected.length > 0)('once at each of its requests', async () => {
     const account = await sandbox.account();
-    for (const route of struck) await sandbox.faults.arm(fault, { provider: 'd', route } as never);
+    for (const route of affected) await sandbox.faults.arm(fault, { provider: 'd', route } as never);
     await runClient(sandbox, account);
     await sandbox.clock.advance(40_000);
     const { rules } = await sandbox.verdict({ account: account.name });

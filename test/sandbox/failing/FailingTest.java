@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 @BerthSandbox({"--providers", "d", "--timing", "boot=50s-90s"})
 class FailingTest {
     @Test
-    void aFaultThatNeverStrikes(Sandbox sandbox) {
+    void aFaultThatNeverTriggers(Sandbox sandbox) {
         sandbox.fault("http-500", Map.of("skip", 3));
     }
 

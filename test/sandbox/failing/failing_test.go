@@ -9,7 +9,7 @@ import (
 
 // Tests that must fail: other-languages.long.test.ts runs them beside examples/go.
 
-func TestAFaultThatNeverStrikes(t *testing.T) {
+func TestAFaultThatNeverTriggers(t *testing.T) {
 	berthsandbox.ForTest(t, flags...).Fault("http-500", options{"skip": 3})
 }
 

@@ -23,24 +23,24 @@ export interface KillingProxy extends AsyncDisposable {
   requests: readonly PassedRequest[];
   /** Ids of the volumes that were made, whether or not the client came to know. */
   volumes: ReadonlySet<string>;
-  /** Calls back once, when the moment comes. The request goes no further where `strike` says so. */
-  arm(moment: Moment, strike: () => 'cut' | 'pass'): void;
+  /** Calls back once, when the moment comes. The request goes no further where `act` says so. */
+  arm(moment: Moment, act: () => 'cut' | 'pass'): void;
 }
 
-/** Stands between a client and a server, and sees the moment at which to strike. */
+/** Stands between a client and a server, and sees the moment at which to act. */
 export async function startKillingProxy(serverUrl: string): Promise<KillingProxy> {
   const target = new URL(serverUrl);
   const requests: PassedRequest[] = [];
   const volumes = new Set<string>();
-  let armed: { moment: Moment; strike: () => 'cut' | 'pass' } | undefined;
+  let armed: { moment: Moment; act: () => 'cut' | 'pass' } | undefined;
 
   /** Whether the request ends here. */
   const isCut = (when: Moment['when'], { method, step }: PassedRequest): boolean => {
-    const { moment, strike } = armed ?? {};
+    const { moment, act } = armed ?? {};
     if (moment === undefined || moment.when !== when || moment.method !== method || moment.step !== step)
       return false;
     armed = undefined;
-    return strike?.() === 'cut';
+    return act?.() === 'cut';
   };
 
   const server = createServer(async (incoming, outgoing) => {
@@ -61,8 +61,8 @@ export async function startKillingProxy(serverUrl: string): Promise<KillingProxy
     baseUrl: `http://127.0.0.1:${port}${target.pathname}`,
     requests,
     volumes,
-    arm: (moment, strike) => {
-      armed = { moment, strike };
+    arm: (moment, act) => {
+      armed = { moment, act };
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type HttpFault, httpFault, type More, type Strike } from '../fault.ts';
+import { type HttpFault, httpFault, type More, type Trigger } from '../fault.ts';
 import { patched, patchShape } from '../patch.ts';
 import { rewriteEach, rewriteList, withText } from '../rewrite.ts';
 
@@ -14,14 +14,14 @@ const SHOWN = [...OFFERS, ...INSTANCES, 'GET /volumes/{id}'];
 function each<S extends z.ZodRawShape = Record<never, never>>(
   on: readonly string[],
   does: string,
-  strikes: string,
+  rule: string,
   change: (shown: Json, params: z.output<z.ZodObject<S>>, nth: number) => Json,
   more: More<S> = {},
 ): HttpFault<S> {
   return httpFault('answer', {
     on,
     does,
-    strikes,
+    rule,
     changesLists: true,
     ...more,
     answer: async ({ params, nth, resource }, ask) =>
@@ -33,32 +33,32 @@ function each<S extends z.ZodRawShape = Record<never, never>>(
 function list<S extends z.ZodRawShape = Record<never, never>>(
   on: readonly string[],
   does: string,
-  strikes: string,
-  change: (items: Json[], strike: Strike<z.output<z.ZodObject<S>>>) => Json[],
+  rule: string,
+  change: (items: Json[], trigger: Trigger<z.output<z.ZodObject<S>>>) => Json[],
   more: More<S> = {},
 ): HttpFault<S> {
   return httpFault('answer', {
     on,
     does,
-    strikes,
+    rule,
     changesLists: true,
     ...more,
-    answer: async (strike, ask) => rewriteList(await ask(), (items) => change(items, strike)),
+    answer: async (trigger, ask) => rewriteList(await ask(), (items) => change(items, trigger)),
   });
 }
 
 /** Changes the text of a body. */
 function text(
   does: string,
-  strikes: string,
+  rule: string,
   change: (body: string) => [text: string, headers?: Record<string, string>],
   more: More<Record<never, never>> = {},
 ): HttpFault<Record<never, never>> {
   return httpFault('answer', {
     does,
-    strikes,
+    rule,
     ...more,
-    async answer(_strike, ask) {
+    async answer(_trigger, ask) {
       const response = await ask();
       return withText(response, ...change(await response.clone().text()));
     },
@@ -175,7 +175,7 @@ export const answerFaults = {
   'status-late': httpFault('answer', {
     on: ['GET /instances/{id}'],
     does: 'A read returns its answer of at least `s` seconds ago, as from a lagging replica; until then its first answer.',
-    strikes: 'M: billing starts with the first observed running.',
+    rule: 'M: billing starts with the first observed running.',
     params: { s: z.number().min(0).default(30) },
     times: 'sticky',
     async answer({ request, memory, clock, params }, ask) {
@@ -223,7 +223,7 @@ export const answerFaults = {
   'available-without-room': httpFault('answer', {
     on: ['GET /availability'],
     does: '/availability lists every offer, also without capacity.',
-    strikes: 'O: /availability lists only what can be deployed now.',
+    rule: 'O: /availability lists only what can be deployed now.',
     times: 'sticky',
     reddens: ['AVL-AGREE-001', 'AVL-TRUE-001'],
     async answer({ request: { url, headers } }, ask) {
@@ -244,7 +244,7 @@ export const answerFaults = {
   'sold-out': httpFault('answer', {
     on: [...OFFERS, 'POST /instances'],
     does: 'One offer, or all of them, is sold out: not available, and a create is answered 409.',
-    strikes: SOLD_OUT,
+    rule: SOLD_OUT,
     params: { configuration: z.string().optional().meta({ description: 'Default: every offer.' }) },
     times: 'sticky',
     async answer({ request, params: { configuration } }, ask): Promise<Response> {
@@ -280,7 +280,7 @@ export const answerFaults = {
   ),
   'answer-patch': httpFault('answer', {
     does: 'The answer is changed as you say: any field, any status, any header. With an `instance` or a `volume`, merge changes that resource, also in lists.',
-    strikes: 'O: every answer is as the contract describes it; a client checks what it reads.',
+    rule: 'O: every answer is as the contract describes it; a client checks what it reads.',
     params: patchShape,
     changesLists: true,
     answer: async ({ params, resource }, ask) => patched(await ask(), params, resource),
@@ -288,8 +288,8 @@ export const answerFaults = {
   'created-with-200': httpFault('answer', {
     on: ['POST /instances', 'POST /volumes'],
     does: 'A create answers 200 instead of 201.',
-    strikes: 'O: POST /instances answers 201.',
-    async answer(_strike, ask) {
+    rule: 'O: POST /instances answers 201.',
+    async answer(_trigger, ask) {
       const response = await ask();
       const { headers } = response;
       return response.status === 201 ? new Response(response.body, { status: 200, headers }) : response;

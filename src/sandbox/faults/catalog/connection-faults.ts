@@ -15,21 +15,21 @@ export const tlsFaults = {
   'certificate-expired': {
     ...tls,
     does: 'The certificate expired a day ago.',
-    strikes: HTTPS,
+    rule: HTTPS,
     certificate: 'expired',
     code: 'CERT_HAS_EXPIRED',
   },
   'certificate-wrong-name': {
     ...tls,
     does: 'The certificate is for another name.',
-    strikes: HTTPS,
+    rule: HTTPS,
     certificate: 'wrong-name',
     code: 'ERR_TLS_CERT_ALTNAME_INVALID',
   },
   'handshake-reset': {
     ...tls,
     does: 'The connection is reset after the first message of the handshake.',
-    strikes: UNREACHABLE,
+    rule: UNREACHABLE,
     code: 'ECONNRESET',
   },
 } as const satisfies Record<string, TlsFault>;
@@ -63,7 +63,7 @@ const PIECES_PER_S = 10;
 export const connectionFaults = {
   latency: httpFault('connection', {
     does: 'The answer comes later, by `ms` and up to `jitter_ms` more.',
-    strikes: 'M: a slow provider does not delay others.',
+    rule: 'M: a slow provider does not delay others.',
     params: {
       ms: z.number().min(0).default(2_000),
       jitter_ms: z.number().min(0).default(0),
@@ -77,7 +77,7 @@ export const connectionFaults = {
   }),
   'slow-request': httpFault('connection', {
     does: 'The request reaches the server `ms` later.',
-    strikes: 'O: a client that gave up may still have made an instance.',
+    rule: 'O: a client that gave up may still have made an instance.',
     params: { ms: z.number().min(0).default(15_000) },
     async answer({ clock, params, request }, ask) {
       const again = await detached(request);
@@ -87,7 +87,7 @@ export const connectionFaults = {
   }),
   'no-answer': httpFault('connection', {
     does: 'No answer comes until the client gives up. The request is carried out, unless `done` is false.',
-    strikes: UNKNOWN_OUTCOME,
+    rule: UNKNOWN_OUTCOME,
     params: { done: z.boolean().default(true) },
     async answer({ params, request }, ask) {
       const again = await detached(request);
@@ -97,21 +97,21 @@ export const connectionFaults = {
   }),
   'connection-refused': httpFault('connection', {
     does: 'The server is unreachable: the connection breaks at once, and nothing is carried out.',
-    strikes: UNREACHABLE,
+    rule: UNREACHABLE,
     async answer() {
       throw new BrokenConnection('ECONNREFUSED');
     },
   }),
   'request-lost': httpFault('connection', {
     does: 'The connection breaks before the server has seen the request; nothing is carried out.',
-    strikes: UNKNOWN_OUTCOME,
+    rule: UNKNOWN_OUTCOME,
     async answer() {
       throw new BrokenConnection();
     },
   }),
   'answer-lost': httpFault('connection', {
     does: 'The request is carried out, and the connection breaks before its answer: a lost 201.',
-    strikes: IDEMPOTENT,
+    rule: IDEMPOTENT,
     async answer({ request }, ask) {
       const again = await detached(request);
       await bytesOf(await ask(again()));
@@ -120,7 +120,7 @@ export const connectionFaults = {
   }),
   'carried-out-late': httpFault('connection', {
     does: 'The connection breaks, but the request is still carried out `ms` later.',
-    strikes: UNKNOWN_OUTCOME,
+    rule: UNKNOWN_OUTCOME,
     params: { ms: z.number().min(0).default(20_000) },
     async answer({ clock, params, request }, ask) {
       const again = await detached(request);
@@ -130,7 +130,7 @@ export const connectionFaults = {
   }),
   'delivered-twice': httpFault('connection', {
     does: 'A proxy sends the request twice; the second answer comes back.',
-    strikes: IDEMPOTENT,
+    rule: IDEMPOTENT,
     async answer({ request }, ask) {
       const again = await detached(request);
       await bytesOf(await ask(again()));
@@ -139,17 +139,17 @@ export const connectionFaults = {
   }),
   'half-body-reset': httpFault('connection', {
     does: 'Half of the body comes, then the connection is reset.',
-    strikes: 'M: an unreadable answer proves nothing.',
+    rule: 'M: an unreadable answer proves nothing.',
     answer: halfBody('reset'),
   }),
   'half-body-silence': httpFault('connection', {
     does: 'Half of the body comes, then nothing more; the connection stays open.',
-    strikes: DEADLINE,
+    rule: DEADLINE,
     answer: halfBody('silence'),
   }),
   'slow-body': httpFault('connection', {
     does: 'The body comes `bytes` at a time, `every_ms` apart: by default one byte per second.',
-    strikes: DEADLINE,
+    rule: DEADLINE,
     params: {
       bytes: z.int().min(1).default(1),
       every_ms: z.number().min(1).default(1_000),
@@ -163,7 +163,7 @@ export const connectionFaults = {
   }),
   'slow-connection': httpFault('connection', {
     does: 'The connection has `latency_ms` before each answer, and carries `bytes_per_s` of the bodies of requests and answers.',
-    strikes: DEADLINE,
+    rule: DEADLINE,
     params: {
       latency_ms: z.number().min(0).default(200),
       bytes_per_s: z.number().min(1).default(10_000),
@@ -187,7 +187,7 @@ export const connectionFaults = {
   }),
   'half-closed-before-answer': httpFault('connection', {
     does: 'The server closes its half of the connection (FIN) in place of an answer, and goes on reading. The request is carried out, unless `done` is false.',
-    strikes: UNKNOWN_OUTCOME,
+    rule: UNKNOWN_OUTCOME,
     params: { done: z.boolean().default(true) },
     async answer({ params, request }, ask) {
       const again = await detached(request);
@@ -197,7 +197,7 @@ export const connectionFaults = {
   }),
   'half-closed-after-answer': httpFault('connection', {
     does: 'The server closes its half of the connection (FIN) after an answer that promised to keep it alive, and goes on reading. The next request on it is not carried out.',
-    strikes: UNKNOWN_OUTCOME,
+    rule: UNKNOWN_OUTCOME,
     isOfConnections: true,
     async answer({ clock, nthOnConnection, request }, ask) {
       if (nthOnConnection > 1) throw new BrokenConnection('UND_ERR_SOCKET');
@@ -208,7 +208,7 @@ export const connectionFaults = {
   }),
   'dead-connection': httpFault('connection', {
     does: 'The server answers, then is silent on the connection. The next request on it is not carried out, and gets no answer until the client gives up.',
-    strikes: UNKNOWN_OUTCOME,
+    rule: UNKNOWN_OUTCOME,
     isOfConnections: true,
     answer: async ({ nthOnConnection, request }, ask) =>
       nthOnConnection === 1 ? ask() : untilAborted(request),

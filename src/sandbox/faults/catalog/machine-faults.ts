@@ -6,11 +6,11 @@ import { type MachineFault, NEVER_MS, type SshFault } from '../fault.ts';
 
 const ofMachine = { layer: 'machine', on: [], params: z.object({}) } as const;
 
-function event(name: MachineEvent, does: string, strikes: string): MachineFault<Record<never, never>> {
+function event(name: MachineEvent, does: string, rule: string): MachineFault<Record<never, never>> {
   return {
     ...ofMachine,
     does,
-    strikes,
+    rule,
     fits: (machine) => canHappen(name, machine),
     // A machine whose instance is not ONLINE yet would be restarted.
     status: name === 'reap' ? 'STOPPED' : 'ONLINE',
@@ -27,7 +27,7 @@ export const machineFaults = {
   'spot-reclaim': {
     ...event(
       'reclaim',
-      'The platform reclaims a running machine. The strike is the notice: the machine runs for `notice_ms` more. A SPOT instance is destroyed, any other reads ERROR.',
+      'The platform reclaims a running machine. It begins with the notice: the machine runs for `notice_ms` more. A SPOT instance is destroyed, any other reads ERROR.',
       'O: a reclaimed instance: ONLINE → DESTROYING → DESTROYED.',
     ),
     params: z.object(reclaim),
@@ -61,14 +61,14 @@ export const machineFaults = {
   'boot-fails': {
     ...ofMachine,
     does: 'The boot of a machine fails.',
-    strikes: 'O: PROVISIONING → ERROR, with an error; nothing is charged.',
+    rule: 'O: PROVISIONING → ERROR, with an error; nothing is charged.',
     fits: ({ power, bootFails }) => power === 'building' && !bootFails,
-    happen: (_strike, { machines, machine }) => machines.change(machine, { bootFails: true }),
+    happen: (_trigger, { machines, machine }) => machines.change(machine, { bootFails: true }),
   },
   'boot-never-finishes': {
     ...ofMachine,
     does: 'The boot of a machine never ends.',
-    strikes: 'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
+    rule: 'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
     fits: ({ power, until, createdAt }) => power === 'building' && (until ?? 0) < createdAt + NEVER_MS,
     happen: ({ clock }, { machines, machine }) => machines.change(machine, { until: clock.now() + NEVER_MS }),
   },
@@ -78,8 +78,8 @@ const LIVE = 'O: ONLINE means reachable by SSH.';
 const KEYS = 'O: every key of ssh_keys logs in before an instance is ONLINE.';
 const PATIENCE_MS = 10_000;
 
-function ssh(does: string, strikes: string, probe: SshFault['probe']): SshFault {
-  return { layer: 'ssh', on: [], params: z.object({}), times: 'sticky', does, strikes, probe };
+function ssh(does: string, rule: string, probe: SshFault['probe']): SshFault {
+  return { layer: 'ssh', on: [], params: z.object({}), times: 'sticky', does, rule, probe };
 }
 
 const failed = (step: 'connect' | 'banner' | 'handshake' | 'host_key', detail: string): ProbeResult => ({

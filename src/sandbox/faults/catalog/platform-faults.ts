@@ -17,7 +17,7 @@ const ASK_AGAIN_MS = 1_000;
 function callFault<S extends z.ZodRawShape = Record<never, never>>(
   on: readonly Method[],
   does: string,
-  strikes: string,
+  rule: string,
   fault: CallFault | ((params: z.output<z.ZodObject<S>>, method: Method, nth: number) => CallFault),
   { params = {} as S, times }: More<S> = {},
 ): PlatformFault<S> {
@@ -25,11 +25,11 @@ function callFault<S extends z.ZodRawShape = Record<never, never>>(
     layer: 'platform',
     on,
     does,
-    strikes,
+    rule,
     params: z.object(params),
     times,
-    fault: (strike, method) =>
-      typeof fault === 'function' ? fault(strike.params, method, strike.nth) : fault,
+    fault: (trigger, method) =>
+      typeof fault === 'function' ? fault(trigger.params, method, trigger.nth) : fault,
   };
 }
 
@@ -42,9 +42,9 @@ const refused = (code: FailureCode): CallFault => ({
 });
 
 /** The order stays pending, without an effect, until the fault is disarmed. */
-function stuck(on: readonly Method[], does: string, strikes: string): PlatformFault<Record<never, never>> {
+function stuck(on: readonly Method[], does: string, rule: string): PlatformFault<Record<never, never>> {
   return {
-    ...callFault(on, does, strikes, 'none', { times: 'sticky' }),
+    ...callFault(on, does, rule, 'none', { times: 'sticky' }),
     fault({ sureUntil, clock }) {
       const surelyMs = Math.min(sureUntil - clock.now(), NEVER_MS);
       return { kind: 'stuck', pollAfterMs: Math.max(surelyMs, ASK_AGAIN_MS) };

@@ -53,13 +53,13 @@ function page(status: number, title: string): Response {
 /** Another answer. The request is carried out only if `done` says so. */
 function instead<S extends z.ZodRawShape = Record<never, never>>(
   does: string,
-  strikes: string,
+  rule: string,
   reply: (request: Request, params: z.output<z.ZodObject<S>>) => Response,
   { params = {} as S, ...more }: More<S> = {},
 ): HttpFault<Done & S> {
   return httpFault<Done & S>('status', {
     does,
-    strikes,
+    rule,
     params: { done, ...params },
     ...more,
     async answer({ request, params: given }, ask) {
@@ -74,12 +74,12 @@ function instead<S extends z.ZodRawShape = Record<never, never>>(
 function errorOf<S extends z.ZodRawShape = Record<never, never>>(
   code: ErrorCode,
   does: string,
-  strikes: string,
+  rule: string,
   more?: More<S>,
 ) {
   const reply = (request: Request, { retry_after_s: seconds }: { retry_after_s?: number }) =>
     refusal(request, errorTable[code].status, code, seconds);
-  return instead<S>(does, strikes, reply, more);
+  return instead<S>(does, rule, reply, more);
 }
 
 const CREDENTIAL = 'O: invalid credentials are 401.';
@@ -149,7 +149,7 @@ export const statusFaults = {
   'delete-ignored': httpFault('status', {
     on: ['DELETE /instances/{id}'],
     does: 'A delete is answered as accepted, but nothing is done.',
-    strikes: 'M: a termination ends when the instance is gone.',
+    rule: 'M: a termination ends when the instance is gone.',
     async answer({ request: { url, headers } }, ask) {
       const shown = await ask(new Request(url, { headers }));
       const body = (await shown.clone().json()) as Record<string, unknown>;

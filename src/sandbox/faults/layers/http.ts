@@ -15,9 +15,9 @@ export function httpFaults(armed: ArmedFaults, machines: MachineFaults): Layer {
   ): Promise<Response> {
     for (const [offset, each] of armed.all.slice(index).entries()) {
       if (!isHttp(each.fault)) continue;
-      const strike = armed.strike(each, occasion);
-      if (strike === undefined) continue;
-      return each.fault.answer({ ...strike, request }, (changed = request) =>
+      const trigger = armed.trigger(each, occasion);
+      if (trigger === undefined) continue;
+      return each.fault.answer({ ...trigger, request }, (changed = request) =>
         pass(changed, occasion, next, index + offset + 1),
       );
     }
@@ -28,7 +28,7 @@ export function httpFaults(armed: ArmedFaults, machines: MachineFaults): Layer {
     const { provider, request } = exchange;
     if (armed.all.length === 0) return next(request);
     const occasion = occasionOf(exchange);
-    await machines.strike(provider, occasion);
+    await machines.trigger(provider, occasion);
     return pass(request, { ...occasion, request }, next, 0);
   };
 }

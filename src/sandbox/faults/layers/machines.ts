@@ -23,9 +23,9 @@ export class MachineFaults {
 
   /**
    * Applies due faults to machines. `poll` is a request that reads one instance or all. Without a change since the last
-   * check, only faults that count polls can strike.
+   * check, only faults that count polls can trigger.
    */
-  async strike(provider: string, poll: Occasion | undefined): Promise<void> {
+  async trigger(provider: string, poll: Occasion | undefined): Promise<void> {
     const isPoll = isPollOfMachines(poll);
     const due = this.#armed.all.filter(
       (armed) =>
@@ -38,10 +38,10 @@ export class MachineFaults {
     this.#checked.set(provider, target.changes);
     for (const armed of due)
       if (!isChecked || armed.isCounted)
-        for (const ref of refs) await this.#strikeOne(armed, provider, ref, poll);
+        for (const ref of refs) await this.#triggerOne(armed, provider, ref, poll);
   }
 
-  async #strikeOne(
+  async #triggerOne(
     armed: ArmedFault,
     provider: string,
     ref: OwnerRef,
@@ -62,9 +62,9 @@ export class MachineFaults {
     if (fault.status !== undefined && fault.status !== resource?.status) return;
     const occasion = { provider, resource: resource?.id };
     if (armed.isCounted && !isPollOf(poll, occasion)) return;
-    const strike = this.#armed.strike(armed, occasion);
-    if (strike === undefined) return;
-    fault.happen(strike, { machines, machine });
+    const trigger = this.#armed.trigger(armed, occasion);
+    if (trigger === undefined) return;
+    fault.happen(trigger, { machines, machine });
     target.wake(ref);
   }
 }
@@ -92,8 +92,8 @@ export function sshFaults(armed: ArmedFaults, targets: Targets, provider: string
       const resource = ref && (await targets.get(provider)?.resourceOf(ref))?.id;
       const occasion = { provider, resource };
       for (const each of armed.all) {
-        const strike = each.fault.layer === 'ssh' && armed.strike(each, occasion);
-        if (strike) return (each.fault as SshFault).probe({ ...strike, keys, pinned, withinMs }, ask);
+        const trigger = each.fault.layer === 'ssh' && armed.trigger(each, occasion);
+        if (trigger) return (each.fault as SshFault).probe({ ...trigger, keys, pinned, withinMs }, ask);
       }
       return ask();
     },

@@ -27,16 +27,16 @@ export class PlatformFaults {
     this.#targets = targets;
   }
 
-  /** The calls of a provider's driver, which are also the moments at which its machines may be struck. */
+  /** The calls of a provider's driver, which are also the moments at which its machines may trigger a fault. */
   carry(provider: string, machines: MachineFaults): Carry {
     const injector = new FaultInjector(({ method, ref }) => {
       if (!this.#armed.has('platform')) return 'none';
       return this.#planned(provider, method as Method, ref);
     }, this.#armed.clock);
     return async (method, ref, call) => {
-      await machines.strike(provider, undefined);
+      await machines.trigger(provider, undefined);
       const answer = await injector.carry(method, ref, call);
-      await machines.strike(provider, undefined);
+      await machines.trigger(provider, undefined);
       return answer;
     };
   }
@@ -50,7 +50,7 @@ export class PlatformFaults {
     }
   }
 
-  /** Lets a new fault strike work that no passing of time continues: stuck calls, and those of `held`. */
+  /** Lets a new fault affect work that no passing of time continues: stuck calls, and those of `held`. */
   askAgain(armed: ArmedFault, held: readonly { provider: string; ref: OwnerRef }[]): void {
     for (const { provider, ref } of [...this.#stuck.values(), ...held])
       if (armed.fitsProvider(provider)) this.#targets.get(provider)?.wake(ref);
@@ -76,9 +76,9 @@ export class PlatformFaults {
     const resource = ref && (await this.#targets.get(provider)?.resourceOf(ref))?.id;
     const occasion = { provider, on, resource };
     for (const armed of fitting) {
-      const strike = this.#armed.strike(armed, occasion);
-      if (strike === undefined) continue;
-      const planned = (armed.fault as PlatformFault).fault(strike, method);
+      const trigger = this.#armed.trigger(armed, occasion);
+      if (trigger === undefined) continue;
+      const planned = (armed.fault as PlatformFault).fault(trigger, method);
       if (ref !== undefined && typeof planned === 'object' && planned.kind === 'stuck')
         this.#stuck.set(key, { fault: armed.id, provider, ref });
       return planned;

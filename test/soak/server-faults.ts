@@ -12,29 +12,29 @@ const DOWN_MS = [0, 5_000] as const;
  * Kills or stops one of the servers, again and again, until `until`; a stop that would last longer is a short one.
  * `wentOn` is called at the end of each stop.
  */
-export async function strike(
+export async function injectServerFaults(
   servers: readonly Server[],
   journal: Journal,
   { seed, until, wentOn }: { seed: string; until: number; wentOn: (server: Server, from: number) => void },
 ): Promise<void> {
-  const dice = new Dice(seed, 'blows');
+  const dice = new Dice(seed, 'faults');
   for (;;) {
     await sleep(dice.between(...PAUSE_MS));
     const server = dice.pick(servers);
-    let blow = dice.weighted(WEIGHTS);
+    let fault = dice.weighted(WEIGHTS);
     let lengthMs = 0;
-    if (blow !== 'kill') {
-      const [least, most] = STOPS_S[blow];
+    if (fault !== 'kill') {
+      const [least, most] = STOPS_S[fault];
       lengthMs = 1000 * dice.between(least, most);
       if (Date.now() + lengthMs > until) {
-        blow = 'short stop';
-        lengthMs = 1000 * dice.between(...STOPS_S[blow]);
+        fault = 'short stop';
+        lengthMs = 1000 * dice.between(...STOPS_S[fault]);
       }
     }
     if (server === undefined || Date.now() + lengthMs > until) return;
-    journal.say(`${blow} ${server.name}${lengthMs > 0 ? ` for ${(lengthMs / 1000).toFixed(1)} s` : ''}`);
-    journal.fault(blow);
-    if (blow === 'kill') {
+    journal.say(`${fault} ${server.name}${lengthMs > 0 ? ` for ${(lengthMs / 1000).toFixed(1)} s` : ''}`);
+    journal.fault(fault);
+    if (fault === 'kill') {
       await server.end('SIGKILL');
       await sleep(dice.between(...DOWN_MS));
       await server.start();
