@@ -1,4 +1,5 @@
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { HonoRequest } from 'hono';
 import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
@@ -82,8 +83,7 @@ export function routesOf(tag: 'Sandbox' | 'Clock' | 'State' | 'Faults' | 'Transi
     const described = describe(tag, method, path, row);
     return (router, deps) => {
       router.openapi(described, async (context) => {
-        const valid = (from: 'param' | 'query' | 'json') => context.req.valid(from as never) as object;
-        const given = { ...valid('param'), ...valid('query'), ...valid('json') };
+        const given = inputOf(context.req);
         const replied = await row.run(deps, given as Parameters<typeof row.run>[1], context.req.raw);
         return context.json(
           row.reply === undefined ? { done: true } : (replied as object),
@@ -92,6 +92,10 @@ export function routesOf(tag: 'Sandbox' | 'Clock' | 'State' | 'Faults' | 'Transi
       });
     };
   };
+}
+
+function inputOf(request: HonoRequest<string, Record<'param' | 'query' | 'json', object>>): object {
+  return { ...request.valid('param'), ...request.valid('query'), ...request.valid('json') };
 }
 
 function describe(

@@ -29,10 +29,8 @@ export async function upsert<Table extends PgTable>(
     put = prepared(({ db }, placeholders) => {
       const changes: Record<string, unknown> = { ...asEncoded(placeholders) };
       for (const name of [...key, ...kept]) delete changes[name];
-      return db
-        .insert(table)
-        .values(asEncoded(placeholders) as never)
-        .onConflictDoUpdate({ target, set: changes as never });
+      const into: PgTable = table;
+      return db.insert(into).values(asEncoded(placeholders)).onConflictDoUpdate({ target, set: changes });
     });
     upserts.set(table, put);
   }
