@@ -1,5 +1,5 @@
 import type { Attempt } from '../model/attempt.ts';
-import { disksKeptUntil, toDriver } from '../model/destroy-order.ts';
+import { type DestroyOrder, disksKeptUntil, toDriver } from '../model/destroy-order.ts';
 import type { Call, Step } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
@@ -71,6 +71,23 @@ async function remove(context: Recording & Calling, lease: Lease, removable: Rem
   return { step, found: isClaimedGone ? await removable.find() : undefined, answeredAt };
 }
 
+/** Removes a machine. If hosts are silent, it is listed before: see `listBeforeRemoval`. */
+async function removeMachine(
+  context: Recording & Calling,
+  lease: Lease,
+  { ownerRef, host }: Pick<InstanceRecord, 'ownerRef' | 'host'>,
+  order: DestroyOrder,
+): Promise<Removal> {
+  const { driver, machines } = context;
+  if (host !== null && lease.cookie === null) await machines.listBeforeRemoval(ownerRef);
+  return remove(context, lease, {
+    destroy: (cookie, call) => driver.destroy(ownerRef, cookie, order, call),
+    find: () => confirmMachine(context, { ownerRef, host }, { isBeingRemoved: true }),
+    isOnHost: host !== null,
+    sent: () => machines.partialListings.removalSent(ownerRef),
+  });
+}
+
 /** The visibility of the resource after the removal. A platform that is removing the resource has shown it. */
 function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate {
   if (step.outcome === 'pending') return () => null;
@@ -111,16 +128,10 @@ export async function stepDestroy(
   if (order === null) throw new Error(`${record.id} has no destroy order`);
   const isFirst = lease.attempt === 1 && lease.cookie === null;
   if (record.status === 'ERROR' && isFirst) await readConsole(context, record);
-  const { driver, machines, clock } = context;
+  const { clock } = context;
   const keepDisksUntil = disksKeptUntil(order, context);
   if (clock.now() < keepDisksUntil) return switchOff(context, lease, record, keepDisksUntil);
-  if (record.host !== null && lease.cookie === null) await machines.listBeforeRemoval(record.ownerRef);
-  const removal = await remove(context, lease, {
-    destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
-    find: () => confirmMachine(context, record, { isBeingRemoved: true }),
-    isOnHost: record.host !== null,
-    sent: () => machines.partialListings.removalSent(record.ownerRef),
-  });
+  const removal = await removeMachine(context, lease, record, toDriver(order));
   const settle: Decide<InstanceRecord> = async (tx, current, lease) =>
     unproved(context, lease, current, removal) ??
     (await othersLeft(context, lease, tx, current)) ??
@@ -219,7 +230,7 @@ export async function stepDestroyAttempt(
   lease: Lease,
   attempt: Attempt,
 ): Promise<void> {
-  const { driver, store } = context;
+  const { store } = context;
   const { ref, host, resourceId, resourceKind, destroyOrder } = attempt;
   const volumes = resourceKind === 'volume' ? volumesOf(context) : undefined;
   const resource = await rowOf(store.read, resourceKind, resourceId);
@@ -235,21 +246,17 @@ export async function stepDestroyAttempt(
     if (copy.answer !== 'observed')
       return settleAttempt(context, lease, async () => retry(context, lease, COPY_NOT_SHOWN));
   }
-  const isMachine = volumes === undefined;
-  if (isMachine && host !== null && lease.cookie === null) await context.machines.listBeforeRemoval(ref);
-  const removal = await remove(context, lease, {
-    destroy: (cookie, call) => (volumes ?? driver).destroy(ref, cookie, destroyOrder, call),
-    find: () =>
-      isMachine
-        ? confirmMachine(context, { ownerRef: ref, host }, { isBeingRemoved: true })
-        : confirmVolume(context, ref),
-    isOnHost: isMachine && host !== null,
-    ...(isMachine && { sent: () => context.machines.partialListings.removalSent(ref) }),
-  });
+  const removal =
+    volumes === undefined
+      ? await removeMachine(context, lease, { ownerRef: ref, host }, destroyOrder)
+      : await remove(context, lease, {
+          destroy: (cookie, call) => volumes.destroy(ref, cookie, destroyOrder, call),
+          find: () => confirmVolume(context, ref),
+        });
   await settleAttempt(context, lease, async (tx, current, lease): Promise<Next> => {
     const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
     if (next !== undefined) return next;
-    if (isMachine) context.machines.partialListings.removed(ref);
+    if (volumes === undefined) context.machines.partialListings.removed(ref);
     await tx.attempts.put({ ...current, closedAt: context.clock.now() });
     return finish;
   });

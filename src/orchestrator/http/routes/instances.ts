@@ -22,7 +22,7 @@ import { toEtag } from '../../instances/polled-reads.ts';
 import { startInstance, stopInstance } from '../../instances/power.ts';
 import { toInstance } from '../../instances/transition.ts';
 import type { InstanceRecord } from '../../model/records.ts';
-import { forRequester, requestedBy } from '../authentication.ts';
+import { forRequester, requestedBy, useCaseOn } from '../authentication.ts';
 import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
@@ -156,9 +156,8 @@ type Order = (deps: HttpDeps, accountId: string, id: string) => Promise<Instance
 
 /** The handler of an order about one instance. */
 export const ordering = (deps: HttpDeps, order: Order) => async (context: Context<HttpEnv>) => {
-  const { accountId } = context.get('principal');
-  const id = context.req.param('instanceId') ?? '';
-  return context.json(toInstance(await order(forRequester(deps, context), accountId, id)), 200);
+  const requested = useCaseOn(deps)(context, context.req.param('instanceId') ?? '');
+  return context.json(toInstance(await order(...requested)), 200);
 };
 
 /** Answers 400 with the issues of the schema, and those of the catalog about the other fields. */

@@ -1,4 +1,3 @@
-import type { ProbeResult } from '../../../ports/ssh-probe.ts';
 import { amend } from '../../instances/transition.ts';
 import type { ObservedMachine } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
@@ -17,7 +16,7 @@ import {
   retryFailed,
 } from '../fail.ts';
 import { type Decide, finish, type Next, settleInstance, whilePending } from '../settle.ts';
-import { probePauseMs, proveEndpoint } from './verify.ts';
+import { probePauseMs, proveInstance } from './verify.ts';
 
 /**
  * Resets the machine of an instance that stays ONLINE; observations are ignored meanwhile. The order has an id, so it
@@ -80,7 +79,7 @@ async function prove(
   record: InstanceRecord,
   restart: Restart,
 ): Promise<void> {
-  const result = await probe(context, record);
+  const result = await proveInstance(context, record);
   const found = result.ok ? undefined : await confirmMachine(context, record);
   const settle: Decide<InstanceRecord> = async (tx, current, lease) => {
     const now = context.clock.now();
@@ -105,15 +104,6 @@ async function prove(
     return withCookie(restart, { step: 'again', afterMs: probePauseMs(context, lease), problem });
   };
   await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
-}
-
-async function probe(
-  context: Recording & Calling,
-  { endpoint, spec, hostKeyFingerprint }: InstanceRecord,
-): Promise<ProbeResult> {
-  if (endpoint === null) return { ok: false, step: 'connect', detail: 'the machine has no public address' };
-  const pinned = hostKeyFingerprint ?? endpoint.hostKeyFingerprint;
-  return proveEndpoint(context, endpoint, spec.sshKeys, pinned);
 }
 
 function isOff({ power }: ObservedMachine): boolean {

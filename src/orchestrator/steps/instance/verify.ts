@@ -30,7 +30,9 @@ export async function stepVerify(
   record: InstanceRecord,
 ): Promise<void> {
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
-  const result = await probe(context, record, pinned);
+  context.failpoint('verify:before-call');
+  const result = await proveInstance(context, record);
+  context.failpoint('verify:after-call');
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
   const found = await confirmMachine(context, record);
   const visibility = afterObservation(found);
@@ -80,19 +82,6 @@ async function proved(
     return { step: 'finish' };
   };
   await settleInstance(context, lease, settle, { visibility });
-}
-
-async function probe(
-  context: Recording & Calling,
-  { endpoint, spec }: InstanceRecord,
-  pinned: string | undefined,
-): Promise<ProbeResult> {
-  if (endpoint === null)
-    return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
-  context.failpoint('verify:before-call');
-  const result = await proveEndpoint(context, endpoint, spec.sshKeys, pinned);
-  context.failpoint('verify:after-call');
-  return result;
 }
 
 async function afterFailedProbe(
@@ -171,6 +160,16 @@ async function giveUp(
 
 function hasMoved(before: Endpoint | null, now: Endpoint | undefined): boolean {
   return now !== undefined && (before?.publicIp !== now.publicIp || before.sshPort !== now.sshPort);
+}
+
+/** Makes the SSH proof of an instance, with its known host key. */
+export async function proveInstance(
+  context: Recording & Calling,
+  { endpoint, spec, hostKeyFingerprint }: InstanceRecord,
+): Promise<ProbeResult> {
+  if (endpoint === null)
+    return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
+  return proveEndpoint(context, endpoint, spec.sshKeys, hostKeyFingerprint ?? endpoint.hostKeyFingerprint);
 }
 
 /** Makes the SSH proof of an endpoint: it accepts each of `sshKeys`, and its host key is `pinned`, if that is known. */
