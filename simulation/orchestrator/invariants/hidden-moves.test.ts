@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { PlatformHost } from '../../../src/platform-model/platform.ts';
 import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
+import type { PlatformHost } from '../platform/hosts.ts';
 import { HiddenMoves } from './hidden-moves.ts';
 import { aMachine } from './samples.fixture.ts';
 

@@ -1,5 +1,5 @@
-import type { Hosts, PlatformHost } from '../../../src/platform-model/platform.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import type { Hosts, PlatformHost } from '../platform/hosts.ts';
 import type { Machine } from '../platform/platform.ts';
 
 type HostOf = Pick<Hosts<Machine>, 'of'>;
