@@ -1,3 +1,4 @@
+import { aroundMethods } from '../ports/around-methods.ts';
 import type { Clock, Timer } from '../ports/clock.ts';
 import { StoreUnavailable } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
@@ -31,14 +32,16 @@ export class WriteHealth {
     return this.#failedAt === undefined;
   }
 
-  /** Runs a write and records whether the database failed. */
-  async attempt<T>(write: () => Promise<T>): Promise<T> {
-    try {
-      return await write();
-    } catch (error) {
-      if (error instanceof StoreUnavailable) this.#failed(error);
-      throw error;
-    }
+  /** A copy of these functions that write. It records whether the database failed. */
+  of<Writes extends object>(writes: Writes): Writes {
+    return aroundMethods(writes, async (write) => {
+      try {
+        return await write();
+      } catch (error) {
+        if (error instanceof StoreUnavailable) this.#failed(error);
+        throw error;
+      }
+    });
   }
 
   stop(): void {

@@ -25,6 +25,7 @@ import {
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
 import { Authenticator } from '../../marketplace/teams/authenticate.ts';
+import { aroundMethods } from '../../ports/around-methods.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Tracing } from '../../ports/tracing.ts';
@@ -92,7 +93,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const { clock, random, options, mailer } = parts;
   const log = withOneStoreAlarm(parts.log);
   const writes = new WriteHealth({ clock, log: parts.log, prove: () => parts.store.proveWrites() });
-  const store = withWriteHealth(parts.store, writes);
+  const { transact, countRequest, uncountRequest } = parts.store;
+  const store = { ...parts.store, ...writes.of({ transact, countRequest, uncountRequest }) };
   const { gpuTypes, trustedProxies, tracing, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
   const providers = createProviders({
@@ -118,24 +120,21 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const billing = new BillingJob({ ...deps, enforce: createEnforcement(deps) });
   const mail = new MailDispatcher({ ...deps, mailer });
   const stockAlerts = createStockAlerts(deps);
-  const asked = withPromptReads(store);
-  const authenticator = new Authenticator({ store: asked, clock });
+  const promptStore = withPromptReads(store);
+  const authenticator = new Authenticator({ store: promptStore, clock });
   const deadline = new AnswerDeadline();
-  const counts: Pick<Store, 'countRequest' | 'uncountRequest'> = {
-    countRequest: (window) => deadline.of(store.countRequest(window)),
-    uncountRequest: (window) => deadline.of(store.uncountRequest(window)),
-  };
+  const counts = aroundMethods(writes.of({ countRequest, uncountRequest }), (call) => deadline.of(call()));
   const rateLimits = new RateLimits({ store: counts, clock }, parts.rateLimits);
   let isServing = true;
   const findProblem = readiness({
     isServing: () => isServing,
     writes,
-    readStore: () => asked.read.settings.get('installation_id'),
+    readStore: () => promptStore.read.settings.get('installation_id'),
   });
   const { certificates = new Certificates({ clock, log }), operatorHosts: hosts } = parts;
   const metrics = new Metrics({
     ...deps,
-    store: asked,
+    store: promptStore,
     workers,
     diskRoom: parts.diskRoom,
     writes,
@@ -164,7 +163,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const app = createApp(
     {
       ...deps,
-      store: asked,
+      store: promptStore,
       authenticator,
       rateLimits,
       metrics,
@@ -210,14 +209,5 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
       certificates.stop();
       writes.stop();
     },
-  };
-}
-
-function withWriteHealth(store: Store, writes: WriteHealth): Store {
-  return {
-    ...store,
-    transact: (body) => writes.attempt(() => store.transact(body)),
-    countRequest: (window) => writes.attempt(() => store.countRequest(window)),
-    uncountRequest: (window) => writes.attempt(() => store.uncountRequest(window)),
   };
 }

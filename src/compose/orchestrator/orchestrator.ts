@@ -193,7 +193,8 @@ type Deps = Awaited<ReturnType<typeof withDefaults>>;
 async function withDefaults(given: OrchestratorDeps) {
   const { clock } = given;
   const writes = new WriteHealth({ clock, log: given.log, prove: () => given.store.proveWrites() });
-  const store = withWriteHealth(given.store, writes);
+  const { transact, claimWork } = given.store;
+  const store = { ...given.store, ...writes.of({ transact, claimWork }) };
   const log = withOneStoreAlarm(given.log);
   const alarms = new Alarms({ store, clock, log, server: hostname() });
   // The default probe's SSH client is a fifth of all code. It is not loaded if another probe is given.
@@ -317,14 +318,6 @@ function searchedUntil(platforms: PlatformStates): ReadonlyMap<string, number> {
       return until === null ? [] : [[name, until] as const];
     }),
   );
-}
-
-function withWriteHealth(store: Store, writes: WriteHealth): Store {
-  return {
-    ...store,
-    transact: (body) => writes.attempt(() => store.transact(body)),
-    claimWork: (claim) => writes.attempt(() => store.claimWork(claim)),
-  };
 }
 
 /** Raises alarms for certificates that end soon. The API's alarm belongs to this server, a driver's to all servers. */
