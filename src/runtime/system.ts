@@ -23,8 +23,10 @@ export interface SharedClock extends Clock {
 }
 
 /** `told`: see {@link SharedTimeSources}. */
-export function createSharedClock(told: Pick<SharedTimeSources, 'onPause' | 'onJump'> = {}): SharedClock {
-  const time = new SharedTime({ ...sources, ...told });
+export function createSharedClock(
+  listeners: Pick<SharedTimeSources, 'onPause' | 'onJump'> = {},
+): SharedClock {
+  const time = new SharedTime({ ...sources, ...listeners });
   return { now: () => time.now(), offsetMs: () => time.offsetMs(), hear: (ask) => time.hear(ask), setTimer };
 }
 

@@ -59,9 +59,9 @@ function readRoutes(file: string): Route[] {
  */
 export function routeOf(provider: string, method: string, path: string) {
   const [pathname = ''] = path.split('?');
-  const asked = method === 'HEAD' ? 'GET' : method;
+  const routed = method === 'HEAD' ? 'GET' : method;
   for (const route of routesOf(provider)) {
-    const match = route.method === asked ? route.pattern.exec(pathname) : null;
+    const match = route.method === routed ? route.pattern.exec(pathname) : null;
     if (match === null) continue;
     const resource = match[1] && tryDecodeURIComponent(match[1]);
     return { operation: route.id, route: `${method} ${route.path}`, resource };

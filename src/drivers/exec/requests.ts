@@ -18,10 +18,10 @@ interface RequestsOptions {
 type Cause = 'time' | 'signal';
 
 /** A request, until it is answered or given up. */
-export interface Asked {
+export interface Request {
   method: Method;
   line: string;
-  askedAt: number;
+  sentAt: number;
   withinMs: number;
   limits: Limits | undefined;
   isWritten: boolean;
@@ -44,10 +44,10 @@ const CANCEL_MS = 5_000;
  */
 export class Requests {
   readonly #options: RequestsOptions;
-  readonly #asked = new Map<string, Asked>();
+  readonly #open = new Map<string, Request>();
   /** Requests that were given up and may still be under way. */
-  readonly #late = new Map<string, Asked>();
-  #queue: Asked[] = [];
+  readonly #late = new Map<string, Request>();
+  #queue: Request[] = [];
   #isBlocked = false;
   #concurrency = 1;
   #canCancel = false;
@@ -65,18 +65,18 @@ export class Requests {
   /** @throws {NotSent | AnswerLost} */
   ask(method: Method, args: object, timeoutMs = this.#options.timeoutMs, limits?: Limits): Promise<unknown> {
     const { clock } = this.#options;
-    const askedAt = clock.now();
-    const withinMs = Math.min(timeoutMs, (limits?.deadline ?? Number.POSITIVE_INFINITY) - askedAt);
+    const sentAt = clock.now();
+    const withinMs = Math.min(timeoutMs, (limits?.deadline ?? Number.POSITIVE_INFINITY) - sentAt);
     if (withinMs <= 0 || limits?.signal.aborted === true)
       return Promise.reject(new NotSent(`${method} was cancelled before it was sent to the driver`));
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const id = String(this.#nextId++);
-    const line = `${JSON.stringify({ id, method, expires_at: Math.floor(askedAt + withinMs), ...args })}\n`;
+    const line = `${JSON.stringify({ id, method, expires_at: Math.floor(sentAt + withinMs), ...args })}\n`;
     const timer = clock.setTimer(withinMs, () => this.#giveUp(id, 'time'));
-    const asked = {
+    const request = {
       method,
       line,
-      askedAt,
+      sentAt,
       withinMs,
       limits,
       isWritten: false,
@@ -86,11 +86,11 @@ export class Requests {
       reject,
       timer,
     };
-    this.#asked.set(id, asked);
+    this.#open.set(id, request);
     const abort = (): void => this.#giveUp(id, 'signal');
     limits?.signal.addEventListener('abort', abort);
-    this.#unansweredSince ??= askedAt;
-    this.#queue.push(asked);
+    this.#unansweredSince ??= sentAt;
+    this.#queue.push(request);
     this.#pump();
     return promise.finally(() => limits?.signal.removeEventListener('abort', abort));
   }
@@ -108,17 +108,17 @@ export class Requests {
   }
 
   /** Removes and returns the request that was answered. Undefined if there is none. */
-  take(id: string): Asked | undefined {
-    const asked = this.#late.get(id) ?? this.#asked.get(id);
-    if (asked?.isWritten !== true) return undefined;
+  take(id: string): Request | undefined {
+    const request = this.#late.get(id) ?? this.#open.get(id);
+    if (request?.isWritten !== true) return undefined;
     this.garbage = '';
-    asked.timer.cancel();
-    this.#asked.delete(id);
+    request.timer.cancel();
+    this.#open.delete(id);
     this.#late.delete(id);
     this.#inFlight--;
-    this.#unansweredSince = this.#asked.size === 0 ? undefined : this.#options.clock.now();
+    this.#unansweredSince = this.#open.size === 0 ? undefined : this.#options.clock.now();
     this.#pump();
-    return asked;
+    return request;
   }
 
   /**
@@ -126,10 +126,10 @@ export class Requests {
    * processes of the program have ended.
    */
   end(reason: string): void {
-    const asked = [...this.#asked.values()];
-    this.#asked.clear();
+    const open = [...this.#open.values()];
+    this.#open.clear();
     this.#queue = [];
-    for (const { method, isWritten, limits, timer, reject } of asked) {
+    for (const { method, isWritten, limits, timer, reject } of open) {
       timer.cancel();
       const sentence = `the driver ${reason} before it answered ${method}`;
       if (!isWritten) reject(new NotSent(sentence));
@@ -144,7 +144,7 @@ export class Requests {
       const next = this.#queue.shift();
       if (next === undefined) return;
       // Timers fire late after the process was paused.
-      if (now - next.askedAt >= next.withinMs) continue;
+      if (now - next.sentAt >= next.withinMs) continue;
       next.isWritten = true;
       this.#inFlight++;
       this.#isBlocked = !this.#options.write(next.line);
@@ -152,33 +152,33 @@ export class Requests {
   }
 
   #giveUp(id: string, cause: Cause): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined || asked.isCancelled) return;
-    if (asked.isWritten && asked.limits !== undefined && this.#canCancel) this.#cancel(id, asked);
-    else this.#forget(id, asked, cause);
+    const request = this.#open.get(id);
+    if (request === undefined || request.isCancelled) return;
+    if (request.isWritten && request.limits !== undefined && this.#canCancel) this.#cancel(id, request);
+    else this.#forget(id, request, cause);
   }
 
   /** Cancels a request and waits until the program has answered it or ended. Until then it may be under way. */
-  #cancel(id: string, asked: Asked): void {
+  #cancel(id: string, request: Request): void {
     const { clock, write, kill } = this.#options;
-    asked.isCancelled = true;
-    asked.timer.cancel();
-    asked.timer = clock.setTimer(CANCEL_MS, () =>
-      kill(`did not answer ${asked.method} within ${CANCEL_MS / 1000} s after it was cancelled`),
+    request.isCancelled = true;
+    request.timer.cancel();
+    request.timer = clock.setTimer(CANCEL_MS, () =>
+      kill(`did not answer ${request.method} within ${CANCEL_MS / 1000} s after it was cancelled`),
     );
     write(`${JSON.stringify({ method: 'cancel', request: id })}\n`);
   }
 
-  #forget(id: string, asked: Asked, cause: Cause): void {
+  #forget(id: string, request: Request, cause: Cause): void {
     const { clock, timeoutMs, kill } = this.#options;
-    const { method, withinMs, isWritten, timer, reject } = asked;
+    const { method, withinMs, isWritten, timer, reject } = request;
     timer.cancel();
-    this.#asked.delete(id);
-    this.#queue = this.#queue.filter((waiting) => waiting !== asked);
+    this.#open.delete(id);
+    this.#queue = this.#queue.filter((waiting) => waiting !== request);
     const within = cause === 'time' ? `within ${secondsOf(withinMs)} s` : 'before it was cancelled';
     if (isWritten) {
-      asked.givenUpBy = cause;
-      this.#late.set(id, asked);
+      request.givenUpBy = cause;
+      this.#late.set(id, request);
       reject(new AnswerLost(`the driver did not answer ${method} ${within}${this.garbage}`, 'silence'));
     } else reject(new NotSent(this.#whyNotSent(within)));
     const silentMs = clock.now() - (this.#unansweredSince ?? clock.now());
@@ -190,8 +190,8 @@ export class Requests {
 
   #whyNotSent(within: string): string {
     if (this.#isBlocked) return `the driver did not read its requests ${within}`;
-    const [oldest] = [...this.#late.values(), ...this.#asked.values()].filter(({ isWritten }) => isWritten);
-    const seconds = Math.round((this.#options.clock.now() - (oldest?.askedAt ?? 0)) / 1000);
+    const [oldest] = [...this.#late.values(), ...this.#open.values()].filter(({ isWritten }) => isWritten);
+    const seconds = Math.round((this.#options.clock.now() - (oldest?.sentAt ?? 0)) / 1000);
     return `the driver is busy: it has not answered ${oldest?.method} for ${seconds} s, and takes ${this.#concurrency} at once`;
   }
 }

@@ -9,7 +9,7 @@ import { AnswerLost, NotSent, quoted } from './errors.ts';
 import { LineReader } from './line-reader.ts';
 import { type Answer, answerSchema, type Method } from './protocol/messages.ts';
 import { MAX_TEXT } from './protocol/objects.ts';
-import { type Asked, Requests } from './requests.ts';
+import { type Request, Requests } from './requests.ts';
 import type { Secrets } from './secrets.ts';
 
 export interface RunOptions {
@@ -236,8 +236,8 @@ export class Run {
     // All requests of this run were rejected already.
     if (this.#reason !== undefined) return;
     const answer = parseAnswer(line);
-    const asked = answer && this.#requests.take(answer.id);
-    if (answer === undefined || asked === undefined) {
+    const request = answer && this.#requests.take(answer.id);
+    if (answer === undefined || request === undefined) {
       const problem =
         answer === undefined
           ? `wrote an invalid line (${whyNoAnswer(line)})`
@@ -245,18 +245,18 @@ export class Run {
       const sentence = `${problem}: ${quoted(this.#output.clean(line))}`;
       this.#requests.garbage = `; instead it ${sentence}`;
       this.#complain(sentence);
-    } else if (asked.givenUpBy === 'time') this.#warnOfLate(asked);
-    else if (asked.givenUpBy === undefined) this.#settle(asked, answer);
+    } else if (request.givenUpBy === 'time') this.#warnOfLate(request);
+    else if (request.givenUpBy === undefined) this.#settle(request, answer);
   }
 
-  #warnOfLate({ method, askedAt }: Asked): void {
-    const seconds = ((this.#options.clock.now() - askedAt) / 1000).toFixed(1);
+  #warnOfLate({ method, sentAt }: Request): void {
+    const seconds = ((this.#options.clock.now() - sentAt) / 1000).toFixed(1);
     this.#warnings.write(
       `the driver answered ${method} ${seconds} s after the request: too late, the answer is dropped`,
     );
   }
 
-  #settle({ method, resolve, reject }: Asked, answer: Answer): void {
+  #settle({ method, resolve, reject }: Request, answer: Answer): void {
     if ('error' in answer)
       reject(
         new AnswerLost(

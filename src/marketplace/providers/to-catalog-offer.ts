@@ -110,19 +110,20 @@ function toPrices(
   markups: Markups,
 ) {
   const isSpot = instance_type === 'SPOT';
-  const asked = microUsdFromUsd(isSpot ? (spot_price_per_hour ?? price_per_hour) : price_per_hour);
-  const price = markedUp(asked, markups, id);
+  const providerPrice = microUsdFromUsd(isSpot ? (spot_price_per_hour ?? price_per_hour) : price_per_hour);
+  const price = markedUp(providerPrice, markups, id);
   return {
-    providerPriceMicroUsdPerHour: asked,
+    providerPriceMicroUsdPerHour: providerPrice,
     priceMicroUsdPerHour: price,
     spotPriceMicroUsdPerHour: isSpot ? price : null,
   };
 }
 
-function toStoppedPrices(offerId: string, asked: number | null, markups: Markups) {
+function toStoppedPrices(offerId: string, providerPrice: number | null, markups: Markups) {
   return {
-    providerStoppedPriceMicroUsdPerHour: asked,
-    stoppedPriceMicroUsdPerHour: asked === null ? null : markedUpStopped(asked, markups, offerId),
+    providerStoppedPriceMicroUsdPerHour: providerPrice,
+    stoppedPriceMicroUsdPerHour:
+      providerPrice === null ? null : markedUpStopped(providerPrice, markups, offerId),
   };
 }
 

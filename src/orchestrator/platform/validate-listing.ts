@@ -57,13 +57,13 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
       await health.reportProblem({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
     }
-    const asked = toHosts(listing.hosts);
-    const silent = sortNames(asked.silent).join(', ');
+    const hostAnswers = toHosts(listing.hosts);
+    const silent = sortNames(hostAnswers.silent).join(', ');
     if (silent !== reported && silent !== '') log.warn({ hosts: silent }, SILENT_HOSTS);
     if (silent !== reported && silent === '') log.info({}, 'every host of the platform answers again');
     reported = silent;
     await expected.refresh();
-    const hosts = await judgeHosts(deps, asked);
+    const hosts = await judgeHosts(deps, hostAnswers);
     // A younger machine may be missing from a correct listing.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
     const counts = await count(deps, expected, { items: listing.items, hosts }, settledBy);

@@ -204,9 +204,9 @@ export class DriftDetector {
 async function compareMachines(
   context: ReconcileContext,
   expected: ExpectedMachines,
-  { items, begunAt, hosts: asked }: Listed<ObservedMachine>,
+  { items, begunAt, hosts: hostAnswers }: Listed<ObservedMachine>,
 ): Promise<void> {
-  const hosts = await judgeHosts(context, asked);
+  const hosts = await judgeHosts(context, hostAnswers);
   const shown: string[] = [];
   const moved: [id: string, host: string][] = [];
   const alarms = new MachineAlarms(context);

@@ -263,9 +263,9 @@ function hastyRetries(entries: readonly JournalEntry[]): Breach[] {
         message: `${method} ${path} was sent again after ${secondsBetween(wait.entry, entry)} s, and not after ${wait.seconds} s`,
         entries: [wait.entry, entry],
       });
-    const asked = Number(response.headers['retry-after'] ?? Number.NaN);
-    if (Number.isNaN(asked)) waits.delete(key);
-    else waits.set(key, { entry, until: Date.parse(entry.at) + asked * 1000, seconds: asked });
+    const retryAfterS = Number(response.headers['retry-after'] ?? Number.NaN);
+    if (Number.isNaN(retryAfterS)) waits.delete(key);
+    else waits.set(key, { entry, until: Date.parse(entry.at) + retryAfterS * 1000, seconds: retryAfterS });
   }
   return breaches;
 }

@@ -42,8 +42,8 @@ export type JournalFilter = Partial<z.infer<typeof journalFilterSchema>>;
 
 export function isMatch(entry: JournalEntry, filter: JournalFilter): boolean {
   const { provider, account, method, operation, resource, since = 0 } = filter;
-  const isEqual = (asked: string | undefined, value: string | undefined): boolean =>
-    asked === undefined || asked === value;
+  const isEqual = (wanted: string | undefined, value: string | undefined): boolean =>
+    wanted === undefined || wanted === value;
   return (
     entry.number > since &&
     isEqual(provider, entry.provider) &&
@@ -62,28 +62,28 @@ export function isMatch(entry: JournalEntry, filter: JournalFilter): boolean {
 /** A pattern without a query matches the path only. */
 function isPathMatch(pattern: string | undefined, path: string): boolean {
   if (pattern === undefined) return true;
-  const asked = pattern.includes('?') ? path : (path.split('?')[0] ?? path);
+  const wanted = pattern.includes('?') ? path : (path.split('?')[0] ?? path);
   const [first = '', ...parts] = pattern.split('*');
-  if (parts.length === 0) return asked === pattern;
+  if (parts.length === 0) return wanted === pattern;
   const last = parts.pop() ?? '';
-  if (!asked.startsWith(first) || !asked.endsWith(last) || asked.length < first.length + last.length)
+  if (!wanted.startsWith(first) || !wanted.endsWith(last) || wanted.length < first.length + last.length)
     return false;
   let at = first.length;
   for (const part of parts) {
-    const found = asked.indexOf(part, at);
-    if (found < 0 || found + part.length > asked.length - last.length) return false;
+    const found = wanted.indexOf(part, at);
+    if (found < 0 || found + part.length > wanted.length - last.length) return false;
     at = found + part.length;
   }
   return true;
 }
 
-function isStatusMatch(asked: string | undefined, status: number | null): boolean {
-  if (asked === undefined) return true;
-  if (asked === 'none' || status === null) return asked === 'none' && status === null;
-  return asked.endsWith('xx') ? Math.floor(status / 100) === Number(asked[0]) : status === Number(asked);
+function isStatusMatch(wanted: string | undefined, status: number | null): boolean {
+  if (wanted === undefined) return true;
+  if (wanted === 'none' || status === null) return wanted === 'none' && status === null;
+  return wanted.endsWith('xx') ? Math.floor(status / 100) === Number(wanted[0]) : status === Number(wanted);
 }
 
-function isFaultMatch(asked: string | undefined, faults: readonly string[] = []): boolean {
-  if (asked === undefined) return true;
-  return asked === 'any' ? faults.length > 0 : faults.includes(asked);
+function isFaultMatch(wanted: string | undefined, faults: readonly string[] = []): boolean {
+  if (wanted === undefined) return true;
+  return wanted === 'any' ? faults.length > 0 : faults.includes(wanted);
 }

@@ -55,8 +55,8 @@ export function judge(
 ): Verdict {
   const journal = new ClientJournal(entries, now, account);
   const judged = rulesFor(journal).map((rule) => resultOf(rule, journal));
-  const count = (asked: RuleResult['result']): number =>
-    judged.filter(({ result }) => result === asked).length;
+  const count = (wanted: RuleResult['result']): number =>
+    judged.filter(({ result }) => result === wanted).length;
   const counts = { pass: count('pass'), fail: count('fail'), not_tested: count('not_tested') };
   return {
     at: new Date(now).toISOString(),
