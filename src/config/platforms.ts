@@ -1,9 +1,8 @@
 import type { z } from 'zod';
 import type { DriverDefinition, DriverOptions } from '../drivers/kit/driver-definition.ts';
 import { driverNamed, drivers } from '../drivers/registry.ts';
-import { platformsIn, wellFormedPartsOf } from '../orchestrator/catalog/catalog.ts';
+import { DEFAULT_PLATFORM, platformsIn, wellFormedPartsOf } from '../orchestrator/catalog/catalog.ts';
 import type { OfferFile, RegionFile } from '../orchestrator/catalog/catalog-schema.ts';
-import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
 import { type PlainIssue, toPlainIssues } from './findings.ts';
 
 /** The options of each platform by name, from either key of berth.yaml. */

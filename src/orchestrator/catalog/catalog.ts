@@ -14,6 +14,8 @@ import {
   regionFileSchema,
 } from './catalog-schema.ts';
 
+export { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
+
 /** A place where machines are sold. `datacenter` is the platform's code for it and is never sent to clients. */
 export interface Region {
   token: string;
