@@ -159,7 +159,7 @@ export class Inspector extends RowInspector<InspectedWorld> implements PlatformO
     if (!this.#late.has(ref)) this.check(() => noVolumeForTheDead(ref, row));
   }
 
-  /** Whether a create of the ref came later than the manifest allows. Berth reports and keeps such a volume. */
+  /** Whether a create of the ref came later than the manifest allows. Berth reports and keeps what it made. */
   isLate(ref: string): boolean {
     return this.#late.has(ref);
   }

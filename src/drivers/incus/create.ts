@@ -183,7 +183,7 @@ async function afterMaking(
   const operation =
     (await operationOf(api, cookie)) ??
     (await operationsOn(api, name)).find(({ description }) => /^Creating/.test(description));
-  if (operation !== undefined && operation.status_code < 200) return underWay(`make:${operation.id}`);
+  if (operation !== undefined && operation.status_code !== 200) return underWay(`make:${operation.id}`);
   if (operation?.status_code === 200) {
     const built = (await setPhase(platform, instance, phases.built)) && (await api.instance(name));
     return built ? boot(platform, built) : underWay(cookie ?? 'make');

@@ -294,6 +294,22 @@ describe('a create', () => {
     expect(JSON.stringify(sent.at(-1)?.body['config'])).toContain('trainer-one');
   });
 
+  it('that has failed since its record was read is refused with the words of its operation', async () => {
+    const { instances, operations, machines } = anIncus();
+    const making = aMachine({ code: STOPPED, noted: null });
+    delete making.config[mark.phase];
+    instances.set(REF, making);
+    const err = 'Failed creating instance: failed to load the AppArmor profile';
+    operations.push({ ...running('Creating instance', REF), status_code: 400, err });
+    const step = await machines.create(spec, null);
+    if (step.outcome !== 'pending') throw new Error(JSON.stringify(step));
+    instances.delete(REF);
+    expect(await machines.create(spec, step.cookie)).toMatchObject({
+      code: 'boot_failed',
+      detail: expect.stringContaining('AppArmor'),
+    });
+  });
+
   it('goes to the chosen member or fails', async () => {
     const { machines, sent } = anIncus();
     await machines.create({ ...spec, host: 'm1' }, null);
