@@ -47,7 +47,7 @@ function unconfigure(world: World, host: PlatformHost): void {
 
 /** The operator moves a machine by hand; now and then its new host dies right after. */
 function move(world: World, answering: readonly PlatformHost[]): void {
-  const { hostChance: chance, inspector, journal, troubled } = world;
+  const { hostChance: chance, journal, troubled } = world;
   const { hosts } = troubled;
   const fitting = troubled.machines
     .all()
@@ -56,15 +56,12 @@ function move(world: World, answering: readonly PlatformHost[]): void {
   const machine = chance.pick(fitting);
   const goal = chance.pick(answering.filter((host) => host !== hosts?.of(machine)));
   hosts?.move(machine, goal);
-  inspector.hiddenMoves.moved(machine, goal);
   journal.note('platform', `${machine.spec.ref} is moved to ${goal.name}`);
   if (chance.happens(0.4)) silence(world, goal);
 }
 
 function answer(world: World, host: PlatformHost): void {
   host.state = 'answers';
-  const servers = world.replicas.flatMap(({ process = [] }) => process);
-  world.inspector.hiddenMoves.hostAnswers(host, servers);
   world.journal.note('platform', `${host.name} answers again`);
 }
 

@@ -30,8 +30,6 @@ const MINUTE_MS = 60_000;
 const LONGEST_MS = 5 * 60 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 const STEADY_MS = 60_000;
-/** Two listings, and the removal. */
-const HIDDEN_FOR_MS = 2 * MINUTE_MS;
 /** A machine that is kept is looked at now and then. */
 const CALLS_FOR_KEPT = 2;
 
@@ -41,8 +39,6 @@ export async function quiesce(world: World): Promise<void> {
   endFaults(world);
   await world.cordons.takeBackTimed();
   const calmSince = scheduler.now;
-  const checkHidden = () => inspector.hiddenMachinesAreGone();
-  await untilHeld(scheduler, calmSince + HIDDEN_FOR_MS, checkHidden, async () => inspector.assertHeld());
   await comeToRest(world, calmSince);
   const callsBefore = world.callFaults.calls;
   const keptBefore = countKept(world);

@@ -1,5 +1,4 @@
 import type { CordonRecord } from '../../../src/orchestrator/model/cordon.ts';
-import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Cause, VolumeRecord as PlatformVolume } from '../../../src/platform-model/records.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { CountObserver } from '../platform/driver.ts';
@@ -13,7 +12,6 @@ import type { Sold } from '../replicas/store.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Clients } from '../workload/clients.ts';
 import { Counts, isNotCordoned, isWithinCount } from './counts.ts';
-import { HiddenMoves } from './hidden-moves.ts';
 import { orderNamesARequest, removalHasAnOrder } from './orders.ts';
 import {
   callsAreSerial,
@@ -65,18 +63,13 @@ export class Inspector extends RowInspector<InspectedWorld> implements PlatformO
   readonly #counts = new Counts();
   /** Owner refs of which a create reached the platform later than the manifest allows. */
   readonly #late = new Set<string>();
-  /** Owner refs of ended rows whose machine had moved unseen: it is removed once its host answers. */
-  readonly #hidden = new Set<string>();
   #landing: Call | undefined;
   /** How many machines were truly lost or broke down. */
   losses = 0;
-  readonly hiddenMoves = new HiddenMoves();
 
   /** Runs what a call does to the platform; observers called meanwhile know by which call. */
   land<T>(call: Call, apply: () => T): T {
     this.#landing = call;
-    const { hosts } = this.world.troubled;
-    if (call.method === 'list' && hosts !== undefined) this.hiddenMoves.listed(call.process, hosts);
     try {
       return apply();
     } finally {
@@ -182,7 +175,7 @@ export class Inspector extends RowInspector<InspectedWorld> implements PlatformO
     this.checkRow(written, ssh.proof(after.ownerRef, after.spec.sshKeys));
     const isInTime = scheduler.now < after.createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
     const isEarly = isInTime && !this.#refusedParts.has(after.ownerRef);
-    const own = machines.of(after.ownerRef).filter((machine) => !this.#movedUnseen(machine, after));
+    const own = machines.of(after.ownerRef);
     const unreached = own.find((machine) => hosts?.isReached(machine) === false);
     const truth = {
       machines: own,
@@ -196,26 +189,6 @@ export class Inspector extends RowInspector<InspectedWorld> implements PlatformO
     endIsTrue(written, truth);
     createIsNotGivenUp(written, truth);
     if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, own);
-  }
-
-  /** Whether the machine of a row whose end was ordered is hidden by its last move on a host that is silent now. */
-  #movedUnseen(machine: Machine, { id, ownerRef, status, destroyOrder }: InstanceRecord): boolean {
-    const { database, journal, troubled } = this.world;
-    const { writer } = database;
-    if (status !== 'DESTROYED' || destroyOrder === null || !writer) return false;
-    if (troubled.hosts?.of(machine)?.state !== 'silent' || !this.hiddenMoves.isHidden(machine, writer))
-      return false;
-    journal.note('platform', `${id} has moved unseen`);
-    this.#hidden.add(ownerRef);
-    return true;
-  }
-
-  /** I12, of the machines that had moved unseen when their rows ended. */
-  async hiddenMachinesAreGone(): Promise<void> {
-    for (const ref of this.#hidden) {
-      const after = this.history.byRef(ref);
-      if (after !== undefined) destroyedIsProved({ before: undefined, after }, this.world.machines.of(ref));
-    }
   }
 
   protected override checkVolumeWritten(written: VolumeWritten): void {
