@@ -1,4 +1,4 @@
-import type { PlatformHost } from './platform/hosts.ts';
+import type { PlatformHost } from '../../src/platform-model/platform.ts';
 import type { World } from './world.ts';
 
 const RATES = { silence: 0.04, renameInSilence: 0.3, unconfigure: 0.015, move: 0.05 };

@@ -54,8 +54,8 @@ export class Machines<M extends MachineRecord> {
     return machine === undefined ? { answer: 'gone' } : { answer: 'observed', value: this.show(machine) };
   }
 
-  list() {
-    return { answer: 'listed' as const, items: this.allShown().map((machine) => this.show(machine)) };
+  list(): ObservedMachine[] {
+    return this.allShown().map((machine) => this.show(machine));
   }
 
   /** The machines that get and list show. */

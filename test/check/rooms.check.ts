@@ -202,8 +202,8 @@ describe('a planted violation is caught', () => {
     ['src/contract/a.ts', "import { hash } from 'ssh2';", 'ssh2'],
     [
       'src/orchestrator/instances/a.ts',
-      "export * from '../../drivers/kit/room.ts';",
-      'src/drivers/kit/room.ts',
+      "export * from '../../drivers/kit/faults.ts';",
+      'src/drivers/kit/faults.ts',
     ],
     ['src/orchestrator/http/a.ts', "await import('../../store/a.ts');", 'src/store/a.ts'],
     ['src/drivers/simulator/a.ts', "type Db = import('../../store/db.ts').Db;", 'src/store/db.ts'],

@@ -5,7 +5,6 @@ import { done, failed } from '../../../src/platform-model/steps.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Hosts } from './hosts.ts';
 import type { FalseAnswers, Network } from './network.ts';
 import type { Machine } from './platform.ts';
 import type { Traits } from './traits.ts';
@@ -23,8 +22,6 @@ export interface CountObserver {
 
 /** What a driver uses of the platform. */
 export interface Reach extends Platform<Machine> {
-  /** Absent: the platform answers as one host. */
-  readonly hosts?: Hosts<Machine>;
   network: Network;
   observer: CountObserver;
   traits: Traits;
@@ -41,26 +38,22 @@ const notThere = () => failed('gone', 'there is no such resource');
 /** The driver of one process. */
 export function simulatedDriver(reach: Reach, process: ServerProcess): PlatformDriver {
   const { network, observer, scheduler, machines, traits } = reach;
-  return driverOf(
-    { ...reach, machines: reach.hosts ?? machines },
-    traits.manifest,
-    async (method, ref, call) => {
-      const askedAt = scheduler.now;
-      let held: Machine[] = [];
-      /** What is answered at this moment is answered of the machines of this moment, be it true or not. */
-      const noting =
-        <T extends Answer>(answer: () => T) =>
-        (): T => {
-          if (method === 'inventory') held = machines.all().filter(({ holdsUnit }) => holdsUnit);
-          return answer();
-        };
-      const { empty, ...lies } = falseAnswers(reach, method, ref ?? '');
-      const answers = empty === undefined ? lies : { ...lies, empty: noting(empty) };
-      const answer = await network.send(process, { method, ref }, noting(call), answers);
-      if ('free' in answer) observer.counted({ process, askedAt, free: answer.free, held });
-      return answer;
-    },
-  );
+  return driverOf(reach, traits.manifest, async (method, ref, call) => {
+    const askedAt = scheduler.now;
+    let held: Machine[] = [];
+    /** What is answered at this moment is answered of the machines of this moment, be it true or not. */
+    const noting =
+      <T extends Answer>(answer: () => T) =>
+      (): T => {
+        if (method === 'inventory') held = machines.all().filter(({ holdsUnit }) => holdsUnit);
+        return answer();
+      };
+    const { empty, ...lies } = falseAnswers(reach, method, ref ?? '');
+    const answers = empty === undefined ? lies : { ...lies, empty: noting(empty) };
+    const answer = await network.send(process, { method, ref }, noting(call), answers);
+    if ('free' in answer) observer.counted({ process, askedAt, free: answer.free, held });
+    return answer;
+  });
 }
 
 /** What the platform says in place of the truth, by what is asked of it. */

@@ -1,8 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
-import { createPlatform, driverOf } from '../../../src/platform-model/platform.ts';
-import type { MachineRecord } from '../../../src/platform-model/records.ts';
-import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
-import { Hosts, type PlatformHost } from './hosts.ts';
+import { anOrder } from '../../test/support/rows/orchestrator-rows.ts';
+import { createPlatform, driverOf, Hosts, type PlatformHost } from './platform.ts';
+import type { MachineRecord } from './records.ts';
 
 const manifest = {
   name: 'simulator',
@@ -41,7 +40,7 @@ beforeEach(async () => {
     volumeDraws: { durationMs: (_name, [, most]) => most, happens: () => false },
   });
   hosts = new Hosts(platform.machines, ['n1', 'n2']);
-  driver = driverOf({ ...platform, machines: hosts }, manifest);
+  driver = driverOf({ ...platform, hosts }, manifest);
   await driver.create(order, null);
   clock.at = 10;
   const [machine] = platform.machines.all();

@@ -1,3 +1,4 @@
+import { Hosts } from '../../../src/platform-model/platform.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
@@ -5,7 +6,6 @@ import { SOUND_PLATFORM } from '../catalog.ts';
 import { CallFaults } from './call-faults.ts';
 import type { CountObserver, Reach } from './driver.ts';
 import { HostCapacity } from './host-capacity.ts';
-import { Hosts } from './hosts.ts';
 import { type CallObserver, Network } from './network.ts';
 import {
   type Addresses,

@@ -80,7 +80,7 @@ export class PlainPlatform {
 
   /** As they are now. */
   get machines(): ReadonlyMap<OwnerRef, ObservedMachine> {
-    return new Map(this.#platform.machines.list().items.map((machine) => [machine.ref, machine]));
+    return new Map(this.#platform.machines.list().map((machine) => [machine.ref, machine]));
   }
 
   get volumes(): ReadonlyMap<OwnerRef, ObservedVolume> {

@@ -81,7 +81,7 @@ function isPollOfMachines(poll: Occasion | undefined): boolean {
 /** Faults of the SSH proof of a provider's machines. */
 export function sshFaults(armed: ArmedFaults, targets: Targets, provider: string, own: SshProbe): SshProbe {
   const machineAt = ({ host, port }: { host: string; port: number }): OwnerRef | undefined => {
-    const machines = targets.get(provider)?.platform.machines.list().items ?? [];
+    const machines = targets.get(provider)?.platform.machines.list() ?? [];
     return machines.find(({ endpoint }) => endpoint?.publicIp === host && endpoint.sshPort === port)?.ref;
   };
   return {
