@@ -1,6 +1,9 @@
 import type { PlatformHost } from '../../src/platform-model/platform.ts';
 import type { World } from './world.ts';
 
+/** By then every server has listed what a host that answers again has. No driver could see a move before that. */
+const LISTED_WITHIN_MS = 600_000;
+
 const RATES = { silence: 0.04, renameInSilence: 0.3, unconfigure: 0.015, move: 0.05 };
 
 /**
@@ -52,9 +55,13 @@ function move(world: World, answering: readonly PlatformHost[]): void {
   const fitting = troubled.machines
     .all()
     .filter((machine) => machine.power === 'running' && hosts?.isReached(machine) === true);
-  if (fitting.length === 0 || answering.length < 2) return;
+  if (fitting.length === 0) return;
   const machine = chance.pick(fitting);
-  const goal = chance.pick(answering.filter((host) => host !== hosts?.of(machine)));
+  const isGoal = (host: PlatformHost): boolean =>
+    host !== hosts?.of(machine) && world.scheduler.now >= host.answersSince + LISTED_WITHIN_MS;
+  const goals = answering.filter(isGoal);
+  if (goals.length === 0) return;
+  const goal = chance.pick(goals);
   hosts?.move(machine, goal);
   journal.note('platform', `${machine.spec.ref} is moved to ${goal.name}`);
   if (chance.happens(0.4)) silence(world, goal);
@@ -62,6 +69,7 @@ function move(world: World, answering: readonly PlatformHost[]): void {
 
 function answer(world: World, host: PlatformHost): void {
   host.state = 'answers';
+  host.answersSince = world.scheduler.now;
   world.journal.note('platform', `${host.name} answers again`);
 }
 

@@ -112,6 +112,8 @@ export interface PlatformHost {
   name: string;
   /** `unconfigured`: the driver does not ask it. */
   state: 'answers' | 'silent' | 'unconfigured';
+  /** Since when it answers, in virtual milliseconds. */
+  answersSince: number;
 }
 
 const SILENT = failed('transient', 'a host does not answer', 'possible');
@@ -124,7 +126,7 @@ export class Hosts<M extends MachineRecord> {
 
   constructor(machines: Machines<M>, names: readonly string[]) {
     this.#machines = machines;
-    this.all = names.map((name) => ({ name, state: 'answers' }));
+    this.all = names.map((name) => ({ name, state: 'answers', answersSince: 0 }));
   }
 
   asked(): HostAnswers {

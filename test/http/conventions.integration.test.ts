@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withFaults } from '../../src/drivers/kit/faults.ts';
+import { withFaults } from '../support/faulty-driver.ts';
 import { until } from '../support/http/http-client.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import {

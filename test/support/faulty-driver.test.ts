@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
-import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
-import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
-import { type Fault, InjectedFault } from '../../platform-model/call-faults.ts';
-import { withFaults } from './faults.ts';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { type Fault, InjectedFault } from '../../src/platform-model/call-faults.ts';
+import { withFaults } from './faulty-driver.ts';
+import { anOrder } from './rows/orchestrator-rows.ts';
+import { VirtualClock } from './time/virtual-clock.ts';
 
 /** A platform with one machine that records the calls that reach it. */
 function countingDriver(): PlatformDriver & { reached: string[] } {

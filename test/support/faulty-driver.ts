@@ -1,8 +1,8 @@
-import type { Call, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
-import { type DriverCall, FaultInjector, type FaultPlan } from '../../platform-model/call-faults.ts';
-import type { Clock } from '../../ports/clock.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
-import { aroundCalls } from './around-calls.ts';
+import { aroundCalls } from '../../src/drivers/kit/around-calls.ts';
+import type { Call, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { type DriverCall, FaultInjector, type FaultPlan } from '../../src/platform-model/call-faults.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import { withOverrides } from '../../src/ports/with-overrides.ts';
 
 export interface FaultyDriver extends PlatformDriver {
   /** Every call so far, in order. */

@@ -1,7 +1,7 @@
-import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import { everyProbeWorks, PlainPlatform, type Room } from './doubles/plain-platform.ts';
+import { type FaultyDriver, withFaults } from './faulty-driver.ts';
 import { startTestOrchestrator, type TestOptions } from './orchestrator.ts';
 import { instanceRequest, volumeRequest } from './rows/requests.ts';
 import { VirtualClock } from './time/virtual-clock.ts';
