@@ -6,7 +6,7 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
-import { type AskedVolume, assertIdle, hasTimedOut, writeVolumeIntent } from './intents.ts';
+import { type AskedVolume, askVolume, assertIdle, hasTimedOut } from './intents.ts';
 import { awaitVolume, dropAttachments } from './settle.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
@@ -36,12 +36,11 @@ export async function deleteVolume(
     if (volumeProvider === null) return acceptDeletion(deps, tx, record);
     const since = clock.now();
     const until = since + options.lifecycleWaitMs;
-    const { action } = record;
-    const goesOn = action?.kind === 'create' || action?.kind === 'resize';
-    const intent = { kind: 'delete', by: caller.userId, since, until } as const;
-    return writeVolumeIntent(tx, record, { ...intent, ...(goesOn && { before: action }) });
+    // If the deletion is refused, a resize may still take effect.
+    const resizeGivenUpGb = record.action?.toSizeGb ?? record.resizeGivenUpGb;
+    return askVolume(tx, record, { kind: 'delete', by: caller.userId, since, until }, { resizeGivenUpGb });
   });
-  if (asked !== null) await awaitVolume(deps, asked, { isDone: ({ record }) => isDeleted(record) });
+  if (asked !== null) await awaitVolume(deps, asked, ({ record }) => isDeleted(record));
   return { success: true };
 }
 
@@ -68,11 +67,10 @@ function assertDeletable(
 ): void {
   const holders = attachments.filter(({ deployment }) => isActive(deployment)).map((it) => it.deployment.id);
   if (holders.length > 0) throw stillAttached(holders);
-  // Attachments to ended deployments are detached by the deletion.
-  if (record.action?.kind === 'detach') return;
   // A resize without an answer must not keep the volume billed.
   if (record.action?.kind === 'resize' && hasTimedOut(record.action, now, options)) return;
-  assertIdle(record, now, options);
+  // Attachments to ended deployments are detached by the deletion.
+  assertIdle(record, [], now, options);
 }
 
 export function stillAttached(deploymentIds: readonly string[]): ApiError {

@@ -7,9 +7,8 @@ import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { toVolumeProvider } from '../providers/volume-provider.ts';
-import { assertIdle, callsBefore, isExclusive } from './intents.ts';
+import { assertIdle, putIntent } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
-import { writeVolume } from './snapshot.ts';
 
 const FIELD = 'volumeIds';
 
@@ -45,7 +44,7 @@ export async function planLaunchVolumes(
     if (volume.providerVolumeId === null)
       throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} does not exist yet; try again in a moment.`);
     // A shared volume may be attached to a second instance while it is being attached to a first.
-    if (!volumeProvider.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
+    assertIdle(volume, volumeProvider.profile.shareable ? [] : existing, clock.now(), options);
     volumes.set(volumeId, volume);
   }
   return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);
@@ -65,14 +64,7 @@ export async function attachAtLaunch(
     const volume = await tx.volumes.byId(planned.id);
     if (volume?.revision !== planned.revision)
       throw new ApiError('CHANGE_IN_PROGRESS', `The volume ${planned.volumeId} has just changed; try again.`);
-    const action = newIntent(volume, {
-      kind: 'attach',
-      by,
-      since: at,
-      until: null,
-      attempt: callsBefore(volume),
-    });
-    await writeVolume(tx, volume, { status: 'attached', action });
-    await tx.volumes.putAttachment({ volumeId: volume.id, deploymentId, state: 'attaching' });
+    const intent = newIntent(volume, { kind: 'attach', by, since: at, until: null });
+    await putIntent(tx, volume, { ...intent, deploymentId }, { status: 'attached' });
   }
 }

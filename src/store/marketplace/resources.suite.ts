@@ -14,6 +14,7 @@ import {
 } from '../../../test/support/rows/marketplace-rows.ts';
 import { activeStatuses } from '../../marketplace/contract/deployment.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
+import { toAttachment } from '../../marketplace/model/volume-record.ts';
 
 /** Deployments and volumes. */
 export function describeResources(storeOf: () => Store): void {
@@ -220,7 +221,7 @@ export function describeResources(storeOf: () => Store): void {
         type: 'nvme',
         sizeGb: 10.5,
         providerVolumeId: null,
-        action: { ...intent('resize'), toSizeGb: 20, before: intent('create') },
+        action: { ...intent('resize'), toSizeGb: 20, name: 'more' },
         refusal: { id: 7, code: 'PROVIDER_REFUSED', message: 'no' },
       });
       await write(async (tx) => {
@@ -267,7 +268,12 @@ export function describeResources(storeOf: () => Store): void {
           await tx.volumes.insert(volume({ id, createdAt: now + index }));
         await tx.volumes.update(volume({ id: 'b', status: 'deleted', createdAt: now + 1 }));
         await tx.volumes.update(volume({ id: 'c', cleanup: 'wanted', createdAt: now + 2 }));
-        await tx.volumes.update(volume({ id: 'd', action: intent('attach'), createdAt: now + 3 }));
+        await tx.volumes.update(volume({ id: 'd', action: intent('resize'), createdAt: now + 3 }));
+        for (const id of ['e', 'f', 'g']) await tx.volumes.insert(volume({ id, teamId: 'team-2' }));
+        await tx.volumes.update(volume({ id: 'e', status: 'creating', teamId: 'team-2' }));
+        await tx.deployments.insert(deployment({ id: 'd1' }));
+        await tx.volumes.putAttachment(toAttachment({ id: 'f' }, 'd1', intent('attach')));
+        await tx.volumes.putAttachment(toAttachment({ id: 'g' }, 'd1', null));
       });
       const page = async (offset: number, statuses?: ['available']) => {
         const filter = { teamId, offset, limit: 2, ...(statuses && { statuses }) };
@@ -277,8 +283,8 @@ export function describeResources(storeOf: () => Store): void {
       expect(await page(0)).toEqual(['d', 'c', 4]);
       expect(await page(2)).toEqual(['b', 'a', 4]);
       expect(await page(2, ['available'])).toEqual(['a', 3]);
-      expect(await store.read.volumes.newToSync(providerId)).toEqual(['c', 'd']);
-      expect(await store.read.volumes.toSync(providerId)).toEqual(['a', 'c', 'd']);
+      expect(await store.read.volumes.newToSync(providerId)).toEqual(['c', 'd', 'e', 'f']);
+      expect(await store.read.volumes.toSync(providerId)).toEqual(['a', 'c', 'd', 'e', 'f', 'g']);
     });
 
     it('are attached to deployments, and found from both sides', async () => {
@@ -291,8 +297,10 @@ export function describeResources(storeOf: () => Store): void {
           ['v2', 'd1'],
         ] as const;
         for (const [volumeId, deploymentId] of pairs)
-          await tx.volumes.putAttachment({ volumeId, deploymentId, state: 'attaching' });
-        await tx.volumes.putAttachment({ volumeId: 'v1', deploymentId: 'd1', state: 'attached' });
+          await tx.volumes.putAttachment(
+            toAttachment({ id: volumeId }, deploymentId, { ...intent('attach'), deploymentId }),
+          );
+        await tx.volumes.putAttachment(toAttachment({ id: 'v1' }, 'd1', null));
         await tx.volumes.removeAttachment('v1', 'd2');
       });
       const found = async (subject: { volumeId?: string; deploymentId?: string }) =>

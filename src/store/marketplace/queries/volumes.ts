@@ -38,6 +38,15 @@ const newVolumesToSync = prepared((connection: Connection, { provider }: { provi
   idsAtProvider(connection, provider, needsSync(connection)),
 );
 
+const volumesInTransit = prepared(
+  ({ db, volumes, attachments }: Connection, { provider }: { provider: string }) =>
+    db
+      .select({ id: attachments.volumeId })
+      .from(attachments)
+      .innerJoin(volumes, eq(volumes.id, attachments.volumeId))
+      .where(and(sql`${attachments.state} <> 'attached'`, eq(volumes.providerId, provider))),
+);
+
 function idsAtProvider({ db, volumes }: Connection, provider: string, condition: SQL) {
   return db
     .select({ id: volumes.id })
@@ -85,7 +94,11 @@ export function volumeReader(connection: Connection): VolumeReader {
       return { volumes: page, total: all?.count ?? 0 };
     },
     toSync: async (provider) => (await volumesToSync(connection, { provider })).map(({ id }) => id),
-    newToSync: async (provider) => (await newVolumesToSync(connection, { provider })).map(({ id }) => id),
+    newToSync: async (provider) => {
+      const inTransit = await volumesInTransit(connection, { provider });
+      const found = [...(await newVolumesToSync(connection, { provider })), ...inTransit];
+      return [...new Set(found.map(({ id }) => id))];
+    },
     countByProvider: () => countLive(),
     countOfOtherSize: () => countLive(isNotNull(volumes.providerSizeGb)),
     attachmentsOf: (wanted) => attachmentsOf(connection, wanted),
@@ -120,7 +133,7 @@ export function isLive({ status }: Connection['volumes']): SQL {
 
 /** The same text as the partial index's condition, so that the index is used. */
 function needsSync({ volumes }: Connection): SQL {
-  return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
+  return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted' OR ${volumes.status} = 'creating')`;
 }
 
 const recordUsage = preparedWrite(
