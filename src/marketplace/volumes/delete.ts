@@ -7,7 +7,7 @@ import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { type AskedVolume, askVolume, assertIdle, hasTimedOut } from './intents.ts';
-import { awaitVolume, dropAttachments } from './settle.ts';
+import { awaitVolume, endUnmade } from './settle.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
 export type DeleteDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers'>;
@@ -31,7 +31,10 @@ export async function deleteVolume(
     if (isDeleted(record)) return null;
     assertDeletable(snapshot, clock.now(), options);
     await assertStillWanted(tx);
-    if (record.providerVolumeId === null) return endWithoutVolume(tx, snapshot, clock.now());
+    if (record.providerVolumeId === null) {
+      await endUnmade(tx, snapshot, { status: 'deleted', deletedAt: record.deletedAt ?? clock.now() });
+      return null;
+    }
     // Billing ends now. The volume is deleted once the provider is configured again.
     if (volumeProvider === null) return acceptDeletion(deps, tx, record);
     const since = clock.now();
@@ -46,17 +49,6 @@ export async function deleteVolume(
 
 function isDeleted({ status }: VolumeRecord): boolean {
   return status === 'deleting' || status === 'deleted';
-}
-
-async function endWithoutVolume(
-  tx: Transaction,
-  { record, attachments }: VolumeSnapshot,
-  at: number,
-): Promise<null> {
-  await dropAttachments(tx, record, attachments);
-  const deletedAt = record.deletedAt ?? at;
-  await writeVolume(tx, record, { status: 'deleted', deletedAt, action: null });
-  return null;
 }
 
 /** M: Volume rules, 3: "Delete requires that the volume is not attached to an active deployment." */

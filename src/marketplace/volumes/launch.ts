@@ -50,20 +50,14 @@ export async function planLaunchVolumes(
   return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);
 }
 
-/**
- * Attaches the planned volumes at once, so that no other request can take them.
- * @throws {ApiError} CHANGE_IN_PROGRESS if one has changed since it was planned
- */
+/** Attaches volumes that were planned in this transaction, so that no other request can take them. */
 export async function attachAtLaunch(
   tx: Pick<Transaction, 'volumes'>,
   { id: deploymentId, userId: by }: Pick<DeploymentRecord, 'id' | 'userId'>,
   volumes: readonly VolumeRecord[],
   at: number,
 ): Promise<void> {
-  for (const planned of volumes.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
-    const volume = await tx.volumes.byId(planned.id);
-    if (volume?.revision !== planned.revision)
-      throw new ApiError('CHANGE_IN_PROGRESS', `The volume ${planned.volumeId} has just changed; try again.`);
+  for (const volume of volumes) {
     const intent = newIntent(volume, { kind: 'attach', by, since: at, until: null });
     await putIntent(tx, volume, { ...intent, deploymentId }, { status: 'attached' });
   }

@@ -51,13 +51,13 @@ function statusWith({ status }: VolumeRecord, attachments: number): VolumeRecord
   return attachments > 0 ? 'attached' : 'available';
 }
 
-/** Ends a volume that the provider did not make, and removes its attachments. */
+/** Ends a volume that the provider did not make, and removes its attachments. Returns whether it has ended now. */
 export async function endUnmade(
   tx: SettleTransaction,
   { record, attachments }: VolumeSnapshot,
   end: VolumeChange,
 ): Promise<boolean> {
-  if (record.providerVolumeId !== null || record.status !== 'creating') return false;
+  if (record.providerVolumeId !== null || record.status === 'deleted') return false;
   await writeVolume(tx, record, { ...end, action: null });
   await dropAttachments(tx, record, attachments);
   return true;
@@ -71,13 +71,11 @@ export async function releaseVolumes(tx: SettleTransaction, deploymentId: string
   const deployment = await tx.deployments.byId(deploymentId);
   const isAttachedAtProvider = deployment !== null && deployment.providerInstanceId !== null;
   const attachments = await tx.volumes.attachmentsOf({ deploymentId });
-  for (const { volumeId } of attachments.toSorted((a, b) => (a.volumeId < b.volumeId ? -1 : 1))) {
+  for (const { volumeId, intent } of attachments.toSorted((a, b) => (a.volumeId < b.volumeId ? -1 : 1))) {
     const volume = await tx.volumes.byId(volumeId);
     if (volume === null) continue;
-    if (isAttachedAtProvider)
-      await tx.volumes.putAttachment(
-        toAttachment(volume, deploymentId, detachIntent(volume, deploymentId, at)),
-      );
+    const detach = intent?.kind === 'detach' ? intent : detachIntent(volume, deploymentId, at);
+    if (isAttachedAtProvider) await tx.volumes.putAttachment(toAttachment(volume, deploymentId, detach));
     else await tx.volumes.removeAttachment(volumeId, deploymentId);
     const left = await tx.volumes.attachmentsOf({ volumeId });
     const lastDetachedAt = isAttachedAtProvider ? volume.lastDetachedAt : at;

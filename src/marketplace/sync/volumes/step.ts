@@ -125,19 +125,24 @@ export async function settleError(
   return false;
 }
 
-/** Whether the error proves that neither this call nor an earlier one for the intent had an effect. */
-function isUndone({ kind, attempt, until }: Pending['intent'], error: ProviderError): boolean {
-  // The attachments of a launch are tried again, because no request waits for them.
-  if (attempt === 1 && (until !== null || kind === 'create')) return !error.mayHaveHappened;
-  // An earlier detach may have detached the volume.
-  return isDecided(error) && (attempt === 1 || kind !== 'detach');
+/** Whether a request waits for the intent. The attachments of a launch and of an ended deployment are tried again. */
+function isAsked({ kind, until }: Pending['intent']): boolean {
+  return until !== null || kind === 'create';
 }
 
-/** Withdraws the intent and stores the reason for the waiting request. Returns false if the intent continues. */
+/** Whether the error proves that neither this call nor an earlier one for the intent had an effect. */
+function isUndone(intent: Pending['intent'], error: ProviderError): boolean {
+  if (intent.attempt === 1 && isAsked(intent)) return !error.mayHaveHappened;
+  // An earlier detach may have detached the volume.
+  return isDecided(error) && (intent.attempt === 1 || intent.kind !== 'detach');
+}
+
+/** Withdraws the intent and stores the reason for a waiting request. Returns false if the intent continues. */
 export async function refuse(context: VolumeContext, pending: Pending, reason: ApiError): Promise<boolean> {
-  const isWithdrawn = await onLastAttempt(context, pending, (tx, { intent, ...snapshot }) =>
-    withdraw(tx, snapshot, intent, context.clock.now(), toRefusal(intent, reason)),
-  );
+  const isWithdrawn = await onLastAttempt(context, pending, (tx, { intent, ...snapshot }) => {
+    const refusal = isAsked(intent) ? toRefusal(intent, reason) : snapshot.record.refusal;
+    return withdraw(tx, snapshot, intent, context.clock.now(), refusal);
+  });
   return isWithdrawn === true;
 }
 
