@@ -56,9 +56,9 @@ export async function createVolume(
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
   const made = await whenWritten(deps, record.id, deadline, async () => {
-    const seen = await readVolumeSnapshot(store.read, record.id);
-    const isOver = seen?.record.action === null && !seen.attachments.some(isInTransit);
-    return isOver && seen.record.status !== 'creating' ? seen.record : null;
+    const { record: seen, attachments } = await readVolumeSnapshot(store.read, record.id);
+    const isOver = seen.status !== 'creating' && seen.action === null && !attachments.some(isInTransit);
+    return isOver ? seen : null;
   });
   if (made?.status === 'error' || made?.status === 'deleted') throw failed(made);
   return showVolume(deps, record.volumeId);

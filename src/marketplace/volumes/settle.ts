@@ -124,11 +124,7 @@ export function awaitVolume(
   const row = { id: record.id, action: intent };
   return awaitIntent<ReturnType<typeof see>>({ store, clock }, row, toCall(asked), {
     isDone,
-    read: async () => {
-      const snapshot = await readVolumeSnapshot(store.read, record.id);
-      if (snapshot === null) throw new Error(`the volume ${record.id} no longer exists`);
-      return see(snapshot);
-    },
+    read: async () => see(await readVolumeSnapshot(store.read, record.id)),
     withdraw: () =>
       transactOnVolume(store, record.id, async (tx, snapshot) => {
         const seen = see(snapshot);

@@ -15,13 +15,13 @@ export interface VolumeSnapshot {
   attachments: readonly AttachmentSnapshot[];
 }
 
-/** Reads without locks, the volume first. While its revision is unchanged, the rows read after it belong to it. */
+/** Reads without locks, the volume first, whose row is never removed. While its revision is unchanged, the rows read after it belong to it. */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
-): Promise<VolumeSnapshot | null> {
+): Promise<VolumeSnapshot> {
   const record = await read.volumes.byId(id);
-  if (record === null) return null;
+  if (record === null) throw new Error(`the volume ${id} no longer exists`);
   return {
     record,
     attachments: await withDeployments(read, await read.volumes.attachmentsOf({ volumeId: id })),
@@ -47,7 +47,6 @@ export async function transactOnVolume<T>(
 ): Promise<T> {
   for (;;) {
     const snapshot = await readVolumeSnapshot(store.read, id);
-    if (snapshot === null) throw new Error(`the volume ${id} no longer exists`);
     const result = await store.transact(async (tx) => {
       await first?.(tx);
       const locked = await lockSnapshot(tx, snapshot);

@@ -23,8 +23,8 @@ export async function syncAttachments(
   for (const { deploymentId } of attachments) {
     // Each call writes its attempt, so the volume is read again.
     const current = await readVolumeSnapshot(context.store.read, id);
-    const attachment = current?.attachments.find((it) => it.deploymentId === deploymentId);
-    if (current === null || !attachment?.intent) continue;
+    const attachment = current.attachments.find((it) => it.deploymentId === deploymentId);
+    if (!attachment?.intent) continue;
     const { deployment, intent } = attachment;
     if (isAttachedAtProvider(observed, deployment) === (intent.kind === 'attach')) continue;
     const pending = { ...current, intent };

@@ -53,7 +53,7 @@ async function isFree(context: VolumeContext, asked: Pending, providerVolumeId: 
   if (volume === null || holders.length === 0) return true;
   await refuse(context, asked, stillAttached(holders));
   const snapshot = await readVolumeSnapshot(context.store.read, asked.record.id);
-  if (snapshot !== null) await applyVolumeObservation(context, { snapshot, volume }, begunAt);
+  await applyVolumeObservation(context, { snapshot, volume }, begunAt);
   return false;
 }
 

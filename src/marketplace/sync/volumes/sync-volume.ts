@@ -24,7 +24,7 @@ export const SETTLED_MS = 15 * 60_000;
 export async function syncVolume(sync: SyncContext, id: string): Promise<number | null> {
   const volumeProvider = toVolumeProvider(sync.provider);
   const snapshot = await readVolumeSnapshot(sync.store.read, id);
-  if (volumeProvider === null || snapshot === null) return null;
+  if (volumeProvider === null) return null;
   const context: VolumeContext = { ...sync, volumeProvider };
   const error = await orProviderError(step(context, snapshot));
   if (error instanceof ProviderError) {
@@ -33,7 +33,6 @@ export async function syncVolume(sync: SyncContext, id: string): Promise<number 
     context.log.debug(fields, 'a call about a volume failed');
   }
   const after = await readVolumeSnapshot(sync.store.read, id);
-  if (after === null) return null;
   // A new volume is read at once.
   const isMade = snapshot.record.providerVolumeId === null && after.record.providerVolumeId !== null;
   return isMade ? 0 : pauseMs(context, after);
@@ -74,8 +73,7 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const shown = (await sendAsked(context, pending)) ?? (await getKnownVolume(context, snapshot));
   if (shown === null) return;
   await applyVolumeObservation(context, shown, begunAt);
-  const synced = await readVolumeSnapshot(context.store.read, record.id);
-  if (synced !== null) await syncAttachments(context, synced, shown.volume);
+  await syncAttachments(context, await readVolumeSnapshot(context.store.read, record.id), shown.volume);
 }
 
 /** Sends the intent of a waiting request now. Returns the volume in the answer, or null without an answer. */
