@@ -269,11 +269,6 @@ export function describeResources(storeOf: () => Store): void {
         await tx.volumes.update(volume({ id: 'b', status: 'deleted', createdAt: now + 1 }));
         await tx.volumes.update(volume({ id: 'c', cleanup: 'wanted', createdAt: now + 2 }));
         await tx.volumes.update(volume({ id: 'd', action: intent('resize'), createdAt: now + 3 }));
-        for (const id of ['e', 'f', 'g']) await tx.volumes.insert(volume({ id, teamId: 'team-2' }));
-        await tx.volumes.update(volume({ id: 'e', status: 'creating', teamId: 'team-2' }));
-        await tx.deployments.insert(deployment({ id: 'd1' }));
-        await tx.volumes.putAttachment(toAttachment({ id: 'f' }, 'd1', intent('attach')));
-        await tx.volumes.putAttachment(toAttachment({ id: 'g' }, 'd1', null));
       });
       const page = async (offset: number, statuses?: ['available']) => {
         const filter = { teamId, offset, limit: 2, ...(statuses && { statuses }) };
@@ -283,8 +278,21 @@ export function describeResources(storeOf: () => Store): void {
       expect(await page(0)).toEqual(['d', 'c', 4]);
       expect(await page(2)).toEqual(['b', 'a', 4]);
       expect(await page(2, ['available'])).toEqual(['a', 3]);
-      expect(await store.read.volumes.newToSync(providerId)).toEqual(['c', 'd', 'e', 'f']);
-      expect(await store.read.volumes.toSync(providerId)).toEqual(['a', 'c', 'd', 'e', 'f', 'g']);
+      expect(await store.read.volumes.newToSync(providerId)).toEqual(['c', 'd']);
+      expect(await store.read.volumes.toSync(providerId)).toEqual(['a', 'c', 'd']);
+    });
+
+    it('are synced while they are created, attached or detached', async () => {
+      await write(async (tx) => {
+        await tx.deployments.insert(deployment({ id: 'd1' }));
+        await tx.volumes.insert(volume({ id: 'made', status: 'creating' }));
+        for (const id of ['moving', 'resting', 'elsewhere'])
+          await tx.volumes.insert(volume({ id, providerId: id === 'elsewhere' ? 'other' : providerId }));
+        for (const id of ['moving', 'elsewhere'])
+          await tx.volumes.putAttachment(toAttachment({ id }, 'd1', intent('detach')));
+        await tx.volumes.putAttachment(toAttachment({ id: 'resting' }, 'd1', null));
+      });
+      expect(await store.read.volumes.newToSync(providerId)).toEqual(['made', 'moving']);
     });
 
     it('are attached to deployments, and found from both sides', async () => {

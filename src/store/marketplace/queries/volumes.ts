@@ -38,13 +38,8 @@ const newVolumesToSync = prepared((connection: Connection, { provider }: { provi
   idsAtProvider(connection, provider, needsSync(connection)),
 );
 
-const volumesInTransit = prepared(
-  ({ db, volumes, attachments }: Connection, { provider }: { provider: string }) =>
-    db
-      .select({ id: attachments.volumeId })
-      .from(attachments)
-      .innerJoin(volumes, eq(volumes.id, attachments.volumeId))
-      .where(and(sql`${attachments.state} <> 'attached'`, eq(volumes.providerId, provider))),
+const volumesInTransit = prepared(({ db, attachments }: Connection) =>
+  db.select({ id: attachments.volumeId }).from(attachments).where(sql`${attachments.state} <> 'attached'`),
 );
 
 function idsAtProvider({ db, volumes }: Connection, provider: string, condition: SQL) {
@@ -95,7 +90,9 @@ export function volumeReader(connection: Connection): VolumeReader {
     },
     toSync: async (provider) => (await volumesToSync(connection, { provider })).map(({ id }) => id),
     newToSync: async (provider) => {
-      const inTransit = await volumesInTransit(connection, { provider });
+      const ids = (await volumesInTransit(connection, {})).map(({ id }) => id);
+      const inTransit =
+        ids.length === 0 ? [] : await idsAtProvider(connection, provider, inArray(volumes.id, ids));
       const found = [...(await newVolumesToSync(connection, { provider })), ...inTransit];
       return [...new Set(found.map(({ id }) => id))];
     },
