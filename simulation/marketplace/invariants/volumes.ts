@@ -9,7 +9,7 @@ export function volumeIsWhole(
   after: VolumeRecord,
   attachments: readonly AttachmentRecord[],
 ): void {
-  const { id, status, action } = after;
+  const { id, status } = after;
   const words = [id];
   const states = attachments.map(({ state }) => state);
   if (before !== undefined) followsFrom(before, after);
@@ -20,8 +20,8 @@ export function volumeIsWhole(
     () => `${id} is ${status}, and its attachments are ${states.join(', ') || 'none'}`,
     words,
   );
-  const isOnTheWay = states.some((state) => state !== 'attached');
-  hold('I24', !isOnTheWay || action !== null, () => `${id} is ${states}, and nobody looks after it`, words);
+  const isWhole = attachments.every(({ state, intent }) => (state === 'attached') === (intent === null));
+  hold('I24', isWhole, () => `${id} is ${states}, and nobody looks after it`, words);
 }
 
 function followsFrom(before: VolumeRecord, after: VolumeRecord): void {

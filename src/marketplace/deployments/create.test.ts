@@ -339,7 +339,7 @@ describe('volumes', () => {
     await keep({});
     const { id } = await create({ ...wanted, volumeIds: ['vvol-1'] });
     expect((await read(market, id)).launch.request?.volume_ids).toEqual(['pv-vol-1']);
-    expect(await market.store.read.volumes.attachmentsOf({ deploymentId: id })).toEqual([
+    expect(await market.store.read.volumes.attachmentsOf({ deploymentId: id })).toMatchObject([
       { volumeId: 'vol-1', deploymentId: id, state: 'attaching' },
     ]);
     await expect(create({ ...wanted, volumeIds: ['vvol-1'] })).rejects.toBeInstanceOf(ApiError);

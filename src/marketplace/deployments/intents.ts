@@ -67,24 +67,23 @@ export async function awaitDeployment(
   isDone: (record: DeploymentRecord) => boolean,
 ): Promise<DeploymentRecord> {
   const { store } = deps;
-  const { record } = await awaitIntent(deps, asked, toCall(asked), {
-    read: async () => ({ record: existing(asked, await store.read.deployments.byId(asked.id)) }),
+  return awaitIntent(deps, asked, toCall(asked), {
+    isDone,
+    read: async () => existing(asked, await store.read.deployments.byId(asked.id)),
     withdraw: () =>
       store.transact(async (tx) => {
-        const record = existing(asked, await tx.deployments.byId(asked.id));
-        const isWithdrawn = record.action?.id === asked.action.id && isUnsent(record.action);
-        if (isWithdrawn) await tx.deployments.update({ ...record, action: null });
-        return { seen: { record }, isWithdrawn };
+        const seen = existing(asked, await tx.deployments.byId(asked.id));
+        const isWithdrawn = seen.action?.id === asked.action.id && isUnsent(seen.action);
+        if (isWithdrawn) await tx.deployments.update({ ...seen, action: null });
+        return { seen, isWithdrawn };
       }),
-    isDone: ({ record }) => isDone(record),
-    goesOn: ({ record: { status } }) => {
+    goesOn: ({ status }) => {
       if (status === asked.status) return false;
       throw new ApiError('INVALID_STATUS', `The deployment became ${status} in the meantime.`, {
         details: { status },
       });
     },
   });
-  return record;
 }
 
 function existing({ id }: Asked, record: DeploymentRecord | null): DeploymentRecord {

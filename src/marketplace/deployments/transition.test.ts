@@ -4,6 +4,7 @@ import { IllegalTransition } from '../../contract/transitions.ts';
 import { type DeploymentStatus, deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { BillingJob } from '../ledger/billing-job.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { toAttachment } from '../model/volume-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import { createEnforcement } from './enforcement.ts';
 import { deploy, type Market, openMarket, read } from './market.fixture.ts';
@@ -219,7 +220,7 @@ describe('an end', () => {
     await market.store.transact(async (tx) => {
       await tx.sshKeys.insert(sshKey({ id: 'ssh-temp', isTemporary: true }));
       await tx.volumes.insert(volume({ id: 'vol-9', providerId: 'provider-x', status: 'attached' }));
-      await tx.volumes.putAttachment({ volumeId: 'vol-9', deploymentId: id, state: 'attached' });
+      await tx.volumes.putAttachment(toAttachment({ id: 'vol-9' }, id, null));
     });
     const ended = await move(id, { to: 'terminated', at: market.clock.now() });
     expect(ended).toMatchObject({ action: null, suspicion: null, tempSshKeyId: 'ssh-temp' });

@@ -33,8 +33,9 @@ export function isUnsent({ sentAt }: Pick<Intent, 'sentAt'>): boolean {
   return sentAt === null;
 }
 
-export function isExpired({ sentAt, until }: Pick<Intent, 'sentAt' | 'until'>, now: number): boolean {
-  return sentAt === null && until !== null && now >= until;
+/** Whether the intent is to be withdrawn. An earlier call for the same change may have taken effect. */
+export function isExpired({ sentAt, until, attempt }: Intent, now: number): boolean {
+  return sentAt === null && attempt === 0 && until !== null && now >= until;
 }
 
 /** Whether a request waits for the intent. Its provider is then polled more often. */

@@ -142,7 +142,7 @@ export interface VolumeReader {
   }): Promise<{ volumes: VolumeRecord[]; total: number }>;
   /** The ids of a provider's volumes that are not deleted. */
   toSync(providerId: string): Promise<string[]>;
-  /** Those with work to do now: they have an intent or are still to be cleaned up. */
+  /** Those with work to do now: something is wanted that was not observed yet. */
   newToSync(providerId: string): Promise<string[]>;
   /** The number of volumes that are not deleted, for each provider that has any. */
   countByProvider(): Promise<{ providerId: string; count: number }[]>;

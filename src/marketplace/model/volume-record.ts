@@ -2,15 +2,13 @@ import type { VolumeStatus } from '../contract/volume.ts';
 import type { Cleanup } from './deployment-record.ts';
 import type { Intent, Refusal } from './intent.ts';
 
-/** A pending change of a volume. `attach` and `detach` last while any attachment is in transit. */
+/** What is wanted of a volume and not observed yet. */
 export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'resize' | 'delete'> {
-  /** The deployment to attach to or detach from; absent: all attachments in transit. */
+  /** The deployment to attach to or detach from. Only for these two, which are stored in the attachment. */
   deploymentId?: string;
   toSizeGb?: number;
   /** The name that the volume gets together with its new size. */
   name?: string;
-  /** The creation or resize that a deletion replaced. It continues if the deletion is refused. */
-  before?: VolumeIntent;
 }
 
 export interface VolumeUsage {
@@ -55,6 +53,7 @@ export interface VolumeRecord {
 
   providerName: string;
   providerVolumeId: string | null;
+  /** The wanted creation, resize or deletion. */
   action: VolumeIntent | null;
   /** The next change keeps it, since a request may not have read it yet. */
   refusal: Refusal | null;
@@ -84,4 +83,16 @@ export interface AttachmentRecord {
   volumeId: string;
   deploymentId: string;
   state: 'attaching' | 'attached' | 'detaching';
+  /** The attach or detach. Null: nothing else is wanted than was observed. */
+  intent: VolumeIntent | null;
+}
+
+/** The attachment with this intent. */
+export function toAttachment(
+  { id }: Pick<VolumeRecord, 'id'>,
+  deploymentId: string,
+  intent: VolumeIntent | null,
+): AttachmentRecord {
+  const state = intent === null ? 'attached' : intent.kind === 'attach' ? 'attaching' : 'detaching';
+  return { volumeId: id, deploymentId, state, intent };
 }

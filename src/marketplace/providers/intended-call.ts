@@ -51,9 +51,10 @@ function slowError(
   }
 }
 
-/** A row with an intent, as it was read. */
+/** What was read of a row with an intent. */
 interface SeenRow {
-  record: { action: Intent | null; refusal: Refusal | null };
+  action: Intent | null;
+  refusal: Refusal | null;
 }
 
 /**
@@ -75,7 +76,7 @@ export async function awaitIntent<Seen extends SeenRow>(
   },
 ): Promise<Seen> {
   const ifOver = (seen: Seen): Seen | null => {
-    const { refusal, action } = seen.record;
+    const { refusal, action } = seen;
     if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
     if (of.isDone(seen)) return seen;
     if (action?.id === asked.action.id || of.goesOn?.(seen) === true) return null;
@@ -89,5 +90,5 @@ export async function awaitIntent<Seen extends SeenRow>(
   if (isWithdrawn) throw notReached(call);
   const late = ifOver(seen);
   if (late !== null) return late;
-  throw slowError(call, seen.record.action?.answer ?? null);
+  throw slowError(call, seen.action?.answer ?? null);
 }

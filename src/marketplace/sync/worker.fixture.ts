@@ -2,7 +2,6 @@ import { LeaseLost } from '../../work/lease.ts';
 import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { isBeingDeleted } from '../volumes/delete.ts';
 import { Confirmations, type SyncContext } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
@@ -81,8 +80,7 @@ export class WokenWorker {
           this.#ended.get(id)?.();
           this.#ended.delete(id);
         });
-        const record = await store.read.volumes.byId(id);
-        return record !== null && (record.action !== null || isBeingDeleted(record)) ? pause : null;
+        return (await store.read.volumes.newToSync(provider.id)).includes(id) ? pause : null;
       }),
     });
     this.stop = store.onWake((signal) => {

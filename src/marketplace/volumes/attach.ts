@@ -15,16 +15,15 @@ import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import {
   type AskedVolume,
+  askVolume,
   assertIdle,
   assertMade,
   beginVolumeAction,
   isExclusive,
-  writeVolumeIntent,
 } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
 import { showVolume, snapshotToVolume } from './read.ts';
 import { awaitVolume } from './settle.ts';
-import type { VolumeSnapshot } from './snapshot.ts';
 
 type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
@@ -93,18 +92,16 @@ async function changeAttachment(
     const now = clock.now();
     const request = { volumeProvider, record, deployment, existing, known, by: caller.userId, now };
     if (!(await begin(deps, tx, request))) return null;
-    await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: via });
     const attempt = known?.state === via ? 1 : 0;
     const intent = { kind, by: caller.userId, since: now, until, attempt, deploymentId };
-    return writeVolumeIntent(tx, record, intent, kind === 'attach' ? { status: 'attached' } : {});
+    return askVolume(tx, record, intent, kind === 'attach' ? { status: 'attached' } : {});
   });
-  const stateIn = ({ attachments }: VolumeSnapshot) =>
-    attachments.find(({ deployment }) => deployment.id === deploymentId)?.state;
   if (asked === null) return showVolume(deps, volumeId);
-  const done = await awaitVolume(deps, asked, {
-    isDone: (snapshot) => stateIn(snapshot) === end,
-    goesOn: (snapshot) => stateIn(snapshot) === via,
-  });
+  const done = await awaitVolume(
+    deps,
+    asked,
+    ({ attachments }) => attachments.find((it) => it.deploymentId === deploymentId)?.state === end,
+  );
   return snapshotToVolume(done, deps);
 }
 
@@ -120,22 +117,22 @@ async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Re
   const others = await tx.volumes.attachmentsOf({ deploymentId: deployment.id });
   assertRoom(field, volumeProvider, others.filter(({ volumeId }) => volumeId !== record.id).length + 1);
   assertMade(record);
-  assertIdle(record, now, options);
+  assertIdle(record, existing, now, options);
   await assertNotFrozen(tx, record.teamId, now);
   await beginVolumeAction(tx, deployment, { by, now }, options);
   return true;
 }
 
 async function beginDetach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
-  const { volumeProvider, record, deployment, known, by, now } = request;
+  const { volumeProvider, record, deployment, existing, known, by, now } = request;
   if (known === undefined)
     throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
   assertMade(record);
-  if (isExclusive(record)) assertIdle(record, now, options);
+  if (isExclusive(record)) assertIdle(record, [], now, options);
   if (!isActive(deployment)) return true;
   assertDetachable(volumeProvider, deployment);
   assertNoAction(deployment, now, options);
-  if (known.state !== 'detaching') assertIdle(record, now, options);
+  if (known.state !== 'detaching') assertIdle(record, existing, now, options);
   if (deployment.status === 'running') await beginVolumeAction(tx, deployment, { by, now }, options);
   return true;
 }

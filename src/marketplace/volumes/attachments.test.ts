@@ -3,6 +3,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
+import { putIntent } from './intents.ts';
 import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
@@ -54,9 +55,10 @@ it('an attachment whose deployment has ended is detached, even where the request
   await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
   await world.deps.store.transact(async (tx) => {
     const volume = await tx.volumes.byVolumeId(volumeId);
-    if (volume?.action == null) throw new Error('there is nothing to detach');
-    const action = { ...volume.action, deploymentId, until: world.clock.now() - 1, attempt: 1, sentAt: null };
-    await tx.volumes.update({ ...volume, action });
+    const [attachment] = await tx.volumes.attachmentsOf({ deploymentId });
+    if (volume === null || !attachment?.intent) throw new Error('there is nothing to detach');
+    const timedOut = { until: world.clock.now() - 1, attempt: 1, sentAt: null };
+    await putIntent(tx, volume, { ...attachment.intent, ...timedOut });
   });
   await sync();
   await world.clock.advance(30_000);
@@ -129,7 +131,7 @@ describe('a detachment', () => {
     await world.clock.advance(1_000);
     world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { status: 'ERROR' });
     expect(await asked).toBe('PROVIDER_SLOW');
-    expect(await stored()).toMatchObject({ status: 'error', action: { kind: 'detach' } });
+    expect([(await stored())?.status, await states()]).toEqual(['error', ['detaching']]);
     await world.clock.advance(60_000);
     expect(truly()).toEqual([]);
     await sync();
@@ -146,7 +148,7 @@ it('a detachment of a broken volume is completed when its deployment ends [broke
   await world.deps.store.transact((tx) => tx.volumes.update({ ...record, status: 'error' }));
   world.plain('a').breakVolume(record.providerVolumeId ?? '');
   await endDeployment();
-  expect(await stored()).toMatchObject({ status: 'error', action: { kind: 'detach' } });
+  expect([(await stored())?.status, await states()]).toEqual(['error', ['detaching']]);
   for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
   await sync();
   expect(await states()).toEqual([]);
@@ -178,7 +180,8 @@ describe('a resize in progress when the deployment ends', () => {
     world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { size_gb: 100 });
     await world.clock.advance(world.deps.options.polling.actionMs);
     await sync();
-    expect(await stored()).toMatchObject({ sizeGb: 100, action: { kind: 'detach' } });
+    expect(await stored()).toMatchObject({ sizeGb: 100, action: null });
+    expect(await states()).toEqual(['detaching']);
     for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
     await sync();
     expect(await stored()).toMatchObject({ status: 'available', action: null });

@@ -7,7 +7,7 @@ import { fromRefusal, newIntent } from '../model/intent.ts';
 import { newId, toProviderName } from '../model/names.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
+import { toAttachment, type VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertMember, resolveTeam } from '../teams/access.ts';
@@ -16,6 +16,7 @@ import { beginVolumeAction } from './intents.ts';
 import { assertFits, assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
 import { showVolume } from './read.ts';
+import { isInTransit, readVolumeSnapshot } from './snapshot.ts';
 
 type CreateVolumeDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
@@ -55,8 +56,9 @@ export async function createVolume(
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
   const made = await whenWritten(deps, record.id, deadline, async () => {
-    const seen = await store.read.volumes.byId(record.id);
-    return seen === null || seen.status === 'creating' || seen.action !== null ? null : seen;
+    const { record: seen, attachments } = await readVolumeSnapshot(store.read, record.id);
+    const isOver = seen.status !== 'creating' && seen.action === null && !attachments.some(isInTransit);
+    return isOver ? seen : null;
   });
   if (made?.status === 'error' || made?.status === 'deleted') throw failed(made);
   return showVolume(deps, record.volumeId);
@@ -152,7 +154,9 @@ async function insert(
   await tx.volumes.insert(record);
   if (deployment !== null) {
     await beginVolumeAction(tx, deployment, { by: userId, now }, options);
-    await tx.volumes.putAttachment({ volumeId: id, deploymentId: deployment.id, state: 'attaching' });
+    const intent = newIntent({ revision: 0 }, { kind: 'attach', by: userId, since: now, until: null });
+    const deploymentId = deployment.id;
+    await tx.volumes.putAttachment(toAttachment(record, deploymentId, { ...intent, deploymentId }));
   }
   await tx.signals.wake(provider.id, id);
   return record;

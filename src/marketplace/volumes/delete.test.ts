@@ -188,7 +188,9 @@ describe('a deletion of a volume that is still on an instance of an ended deploy
     const refused = new ProviderError('refused', '400: no', { status: 400 });
     world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: refused } : 'none');
     expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
-    expect(await stored()).toMatchObject({ status: 'attached', action: { kind: 'detach' } });
+    expect(await stored()).toMatchObject({ status: 'attached', action: null });
+    const left = await world.deps.store.read.volumes.attachmentsOf({ deploymentId });
+    expect(left).toMatchObject([{ state: 'detaching', intent: { kind: 'detach' } }]);
     world.plain('a').delete(world.plain('a').instances[0]?.id ?? '');
     await world.clock.advance(10_000);
     expect(world.plain('a').instances).toEqual([]);

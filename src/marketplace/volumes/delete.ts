@@ -6,8 +6,8 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
-import { type AskedVolume, assertIdle, hasTimedOut, writeVolumeIntent } from './intents.ts';
-import { awaitVolume, dropAttachments } from './settle.ts';
+import { type AskedVolume, askVolume, assertIdle, hasTimedOut } from './intents.ts';
+import { awaitVolume, endUnmade } from './settle.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
 export type DeleteDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers'>;
@@ -31,33 +31,24 @@ export async function deleteVolume(
     if (isDeleted(record)) return null;
     assertDeletable(snapshot, clock.now(), options);
     await assertStillWanted(tx);
-    if (record.providerVolumeId === null) return endWithoutVolume(tx, snapshot, clock.now());
+    if (record.providerVolumeId === null) {
+      await endUnmade(tx, snapshot, { status: 'deleted', deletedAt: record.deletedAt ?? clock.now() });
+      return null;
+    }
     // Billing ends now. The volume is deleted once the provider is configured again.
     if (volumeProvider === null) return acceptDeletion(deps, tx, record);
     const since = clock.now();
     const until = since + options.lifecycleWaitMs;
-    const { action } = record;
-    const goesOn = action?.kind === 'create' || action?.kind === 'resize';
-    const intent = { kind: 'delete', by: caller.userId, since, until } as const;
-    return writeVolumeIntent(tx, record, { ...intent, ...(goesOn && { before: action }) });
+    // If the deletion is refused, a resize may still take effect.
+    const resizeGivenUpGb = record.action?.toSizeGb ?? record.resizeGivenUpGb;
+    return askVolume(tx, record, { kind: 'delete', by: caller.userId, since, until }, { resizeGivenUpGb });
   });
-  if (asked !== null) await awaitVolume(deps, asked, { isDone: ({ record }) => isDeleted(record) });
+  if (asked !== null) await awaitVolume(deps, asked, ({ record }) => isDeleted(record));
   return { success: true };
 }
 
 function isDeleted({ status }: VolumeRecord): boolean {
   return status === 'deleting' || status === 'deleted';
-}
-
-async function endWithoutVolume(
-  tx: Transaction,
-  { record, attachments }: VolumeSnapshot,
-  at: number,
-): Promise<null> {
-  await dropAttachments(tx, record, attachments);
-  const deletedAt = record.deletedAt ?? at;
-  await writeVolume(tx, record, { status: 'deleted', deletedAt, action: null });
-  return null;
 }
 
 /** M: Volume rules, 3: "Delete requires that the volume is not attached to an active deployment." */
@@ -68,11 +59,10 @@ function assertDeletable(
 ): void {
   const holders = attachments.filter(({ deployment }) => isActive(deployment)).map((it) => it.deployment.id);
   if (holders.length > 0) throw stillAttached(holders);
-  // Attachments to ended deployments are detached by the deletion.
-  if (record.action?.kind === 'detach') return;
   // A resize without an answer must not keep the volume billed.
   if (record.action?.kind === 'resize' && hasTimedOut(record.action, now, options)) return;
-  assertIdle(record, now, options);
+  // Attachments to ended deployments are detached by the deletion.
+  assertIdle(record, [], now, options);
 }
 
 export function stillAttached(deploymentIds: readonly string[]): ApiError {

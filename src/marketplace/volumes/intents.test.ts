@@ -4,9 +4,9 @@ import { newIntent } from '../model/intent.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { releaseVolumes, writeAttachment } from './settle.ts';
+import { putIntent } from './intents.ts';
+import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { writeVolume } from './snapshot.ts';
 import { updateVolume } from './update.ts';
 
 const MINUTE_MS = 60_000;
@@ -44,15 +44,11 @@ it('a detachment continues after a server died while it repeated the request [vo
   await store.transact(async (tx) => {
     const record = await tx.volumes.byVolumeId(volumeId);
     if (record === null) throw new Error('it is not there');
-    const { action, ...rest } = record;
     const since = world.clock.now();
-    await tx.volumes.update({
-      ...rest,
-      action: {
-        ...newIntent(record, { kind: 'detach', by: caller.userId, since, until: since + 20_000 }),
-        deploymentId,
-        attempt: 1,
-      },
+    await putIntent(tx, record, {
+      ...newIntent(record, { kind: 'detach', by: caller.userId, since, until: since + 20_000 }),
+      deploymentId,
+      attempt: 1,
     });
   });
   await world.clock.advance(30_000);
@@ -110,8 +106,7 @@ it('a withdrawn attachment of a shared volume does not drop the detachment of an
     if (record === null) throw new Error('it is not there');
     const since = clock.now();
     const asked = { kind: 'attach', by: caller.userId, since, until: since + 20_000 } as const;
-    await writeVolume(tx, record, { action: { ...newIntent(record, asked), deploymentId: second.id } });
-    await writeAttachment(tx, record, second, 'attaching');
+    await putIntent(tx, record, { ...newIntent(record, asked), deploymentId: second.id });
   });
   await clock.advance(30_000);
   await sync();

@@ -4,45 +4,20 @@ import { assertNoAction, type DeploymentRecord } from '../model/deployment-recor
 import { type Intent, isUnsent, newIntent, withAttempt } from '../model/intent.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import type { Transaction } from '../model/store.ts';
-import type { AttachmentRecord, VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
-import { isInTransit, writeVolume } from './snapshot.ts';
+import {
+  type AttachmentRecord,
+  toAttachment,
+  type VolumeIntent,
+  type VolumeRecord,
+} from '../model/volume-record.ts';
+import { isInTransit, type VolumeChange, writeVolume } from './snapshot.ts';
 
-type Kind = VolumeIntent['kind'];
-
-/** Kinds of intents that end once no attachment is in transit. */
-export const ofAttachments: readonly Kind[] = ['create', 'attach', 'detach'];
-
-/**
- * The intent that is left when intents of the kinds `over` end. A resize ends with the new size, a deletion with its
- * proof. While an attachment is in transit, there is always an intent.
- */
-export function intentAfter(
-  record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
-  over: readonly Kind[],
-  left: readonly Pick<AttachmentRecord, 'state'>[],
-  at: number,
-): VolumeIntent | null {
-  const { action } = record;
-  if (action !== null && !over.includes(action.kind)) return action;
-  if (!left.some(isInTransit)) return null;
-  return action !== null && ofAttachments.includes(action.kind) ? action : detachIntent(record, at);
+/** Detaches a volume whose deployment has ended. It has no deadline. */
+export function detachIntent(record: VolumeRecord, deploymentId: string, since: number): VolumeIntent {
+  return { ...newIntent(record, { kind: 'detach', by: record.userId, since, until: null }), deploymentId };
 }
 
-/** An intent without a deadline that settles all attachments in transit. */
-export function detachIntent(
-  record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
-  at: number,
-): VolumeIntent {
-  const attempt = callsBefore(record);
-  return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null, attempt });
-}
-
-/** How many earlier attachment calls may still take effect when a new intent replaces the current one. */
-export function callsBefore({ action }: Pick<VolumeRecord, 'action'>): number {
-  return action !== null && ofAttachments.includes(action.kind) ? action.attempt : 0;
-}
-
-const progressTexts: Readonly<Record<Kind, string>> = {
+const progressTexts: Readonly<Record<VolumeIntent['kind'], string>> = {
   create: 'The volume is being created.',
   attach: 'The volume is being attached.',
   detach: 'The volume is being detached.',
@@ -53,7 +28,7 @@ const progressTexts: Readonly<Record<Kind, string>> = {
 /** Whether only the provider can end the intent: the call may have made, resized or removed the volume. */
 export function isExclusive({ action, providerVolumeId }: VolumeRecord): boolean {
   if (action?.kind === 'create') return providerVolumeId === null && !isUnsent(action);
-  return action?.kind === 'resize' || action?.kind === 'delete';
+  return action !== null;
 }
 
 /** Whether the intent has reached the longest duration of a change. */
@@ -66,12 +41,21 @@ export function hasTimedOut(
 }
 
 /** A timed-out change does not block another one, unless it is exclusive. @throws {ApiError} CHANGE_IN_PROGRESS */
-export function assertIdle(record: VolumeRecord, now: number, options: MarketplaceOptions): void {
-  const { action } = record;
-  if (action === null || (!isExclusive(record) && hasTimedOut(action, now, options))) return;
-  throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts[action.kind]} Wait a moment and try again.`, {
-    details: { action: action.kind },
-  });
+export function assertIdle(
+  record: VolumeRecord,
+  attachments: readonly AttachmentRecord[],
+  now: number,
+  options: MarketplaceOptions,
+): void {
+  const open = [record.action, ...attachments.map(({ intent }) => intent)];
+  for (const intent of open) {
+    const isOver = intent === null || hasTimedOut(intent, now, options);
+    if (isOver && !(intent !== null && intent === record.action && isExclusive(record))) continue;
+    const kind = intent?.kind ?? 'create';
+    throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts[kind]} Wait a moment and try again.`, {
+      details: { action: kind },
+    });
+  }
 }
 
 /** @throws {ApiError} CHANGE_IN_PROGRESS while the provider has not made the volume */
@@ -80,21 +64,37 @@ export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
     throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts.create} Wait a moment and try again.`);
 }
 
-/** Writes an intent into a locked volume and wakes its provider's worker. */
-export async function writeVolumeIntent(
+/** Writes an intent into a locked volume or its attachment. */
+export async function putIntent(
+  tx: Pick<Transaction, 'volumes'>,
+  record: VolumeRecord,
+  intent: VolumeIntent,
+  change: VolumeChange = {},
+): Promise<VolumeRecord> {
+  const { deploymentId } = intent;
+  if (deploymentId === undefined) return writeVolume(tx, record, { ...change, action: intent });
+  await tx.volumes.putAttachment(toAttachment(record, deploymentId, intent));
+  return writeVolume(tx, record, change);
+}
+
+/** A volume with the intent that a request has written. */
+export interface AskedVolume {
+  record: VolumeRecord;
+  intent: VolumeIntent;
+}
+
+/** Writes the intent of a request and wakes the worker of the provider. */
+export async function askVolume(
   tx: Pick<Transaction, 'volumes' | 'signals'>,
   record: VolumeRecord,
   wanted: Omit<VolumeIntent, 'id' | 'attempt' | 'sentAt' | 'answer'> & { attempt?: number },
-  change: Partial<Pick<VolumeRecord, 'status'>> = {},
+  change: VolumeChange = {},
 ): Promise<AskedVolume> {
-  const action = { ...newIntent(record, wanted), ...wanted };
-  const written = await writeVolume(tx, record, { ...change, action });
+  const intent = { ...newIntent(record, wanted), ...wanted };
+  const written = await putIntent(tx, record, intent, change);
   await tx.signals.wake(record.providerId, record.id);
-  return { ...written, action };
+  return { record: written, intent };
 }
-
-/** A volume with the intent that was written into it. */
-export type AskedVolume = VolumeRecord & { action: VolumeIntent };
 
 /**
  * Blocks other changes of the deployment. A restart for this change is then not mistaken for a stop. `isSent` means

@@ -14,10 +14,13 @@ it('an attachment of the launch is given up in time where the deployment was sto
   const volume = () => world.deps.store.read.volumes.byVolumeId(volumeId);
   await world.update(id, { status: 'stopped', startedAt: world.clock.now(), stoppedAt: world.clock.now() });
   await world.settle(world.sync('a'));
-  expect(await volume()).toMatchObject({ status: 'attached', action: { kind: 'attach' } });
+  const attachments = () => world.deps.store.read.volumes.attachmentsOf({ deploymentId: id });
+  expect(await volume()).toMatchObject({ status: 'attached' });
+  expect(await attachments()).toMatchObject([{ intent: { kind: 'attach' } }]);
   await world.clock.advance(world.deps.options.polling.actionMs);
   await world.settle(world.sync('a'));
-  expect(await volume()).toMatchObject({ status: 'available', action: null });
+  expect(await volume()).toMatchObject({ status: 'available' });
+  expect(await attachments()).toEqual([]);
 });
 
 it.each([

@@ -7,9 +7,8 @@ import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { toVolumeProvider } from '../providers/volume-provider.ts';
-import { assertIdle, callsBefore, isExclusive } from './intents.ts';
+import { assertIdle, putIntent } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
-import { writeVolume } from './snapshot.ts';
 
 const FIELD = 'volumeIds';
 
@@ -45,34 +44,21 @@ export async function planLaunchVolumes(
     if (volume.providerVolumeId === null)
       throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} does not exist yet; try again in a moment.`);
     // A shared volume may be attached to a second instance while it is being attached to a first.
-    if (!volumeProvider.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
+    assertIdle(volume, volumeProvider.profile.shareable ? [] : existing, clock.now(), options);
     volumes.set(volumeId, volume);
   }
   return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);
 }
 
-/**
- * Attaches the planned volumes at once, so that no other request can take them.
- * @throws {ApiError} CHANGE_IN_PROGRESS if one has changed since it was planned
- */
+/** Attaches volumes that were planned in this transaction, so that no other request can take them. */
 export async function attachAtLaunch(
   tx: Pick<Transaction, 'volumes'>,
   { id: deploymentId, userId: by }: Pick<DeploymentRecord, 'id' | 'userId'>,
   volumes: readonly VolumeRecord[],
   at: number,
 ): Promise<void> {
-  for (const planned of volumes.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
-    const volume = await tx.volumes.byId(planned.id);
-    if (volume?.revision !== planned.revision)
-      throw new ApiError('CHANGE_IN_PROGRESS', `The volume ${planned.volumeId} has just changed; try again.`);
-    const action = newIntent(volume, {
-      kind: 'attach',
-      by,
-      since: at,
-      until: null,
-      attempt: callsBefore(volume),
-    });
-    await writeVolume(tx, volume, { status: 'attached', action });
-    await tx.volumes.putAttachment({ volumeId: volume.id, deploymentId, state: 'attaching' });
+  for (const volume of volumes) {
+    const intent = newIntent(volume, { kind: 'attach', by, since: at, until: null });
+    await putIntent(tx, volume, { ...intent, deploymentId }, { status: 'attached' });
   }
 }

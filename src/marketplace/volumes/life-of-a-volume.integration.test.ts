@@ -27,6 +27,7 @@ const read = (volumeId: string) => world.settle(readVolume(world.deps, caller, v
 const sync = (letter: string) => world.settle(world.sync(letter));
 const segments = (id: string) => world.deps.store.read.ledger.segmentsOf('volume', id);
 const deployment = (id: string) => world.deps.store.read.deployments.byId(id);
+const attachmentsOf = (deploymentId: string) => world.deps.store.read.volumes.attachmentsOf({ deploymentId });
 const only = async () => (await world.volumes())[0];
 
 async function failure(promise: Promise<unknown>): Promise<ApiError> {
@@ -111,7 +112,8 @@ describe('an attachment', () => {
     await world.clock.advance(60_000);
     await sync('d');
     expect((await deployment(id))?.action).toBeNull();
-    expect(await only()).toMatchObject({ status: 'attached', action: null });
+    expect(await only()).toMatchObject({ status: 'attached' });
+    expect(await attachmentsOf(id)).toMatchObject([{ state: 'attached' }]);
   });
 
   it('whose answer is lost is requested again', async () => {
@@ -130,7 +132,8 @@ describe('an attachment', () => {
     await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
     await store.transact((tx) => releaseVolumes(tx, deploymentId, clock.now()));
     await sync('d');
-    expect(await only()).toMatchObject({ status: 'attached', action: { kind: 'detach' } });
+    expect(await only()).toMatchObject({ status: 'attached' });
+    expect((await attachmentsOf(deploymentId))[0]).toMatchObject({ state: 'detaching' });
     expect(world.plain('d').faults.countOf('detachVolume')).toBe(0);
     world.plain('d').delete((await deployment(deploymentId))?.providerInstanceId ?? '');
     await world.clock.advance(10_000);
@@ -316,7 +319,10 @@ describe('a volume that the provider no longer knows during a resize', () => {
     const refused = new ProviderError('refused', '400: no', { status: 400 });
     world.plain('a').faults.plan = (method) => ({ error: method === 'deleteVolume' ? refused : gone });
     expect((await failure(deleteVolume(world.deps, caller, volumeId))).code).toBe('PROVIDER_REFUSED');
-    expect(await only()).toMatchObject({ action: { kind: 'resize', toSizeGb: 300 } });
+    expect(await only()).toMatchObject({ sizeGb: 100, action: null });
+    world.plain('a').faults.plan = () => 'none';
+    await sync('a');
+    expect(await only()).toMatchObject({ sizeGb: 300 });
   });
 });
 

@@ -3,10 +3,9 @@ import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import { volumeTransitions } from '../contract/volume.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
-import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
+import type { AttachmentRecord, VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
 
-export interface AttachmentSnapshot {
-  state: AttachmentRecord['state'];
+export interface AttachmentSnapshot extends AttachmentRecord {
   deployment: DeploymentRecord;
 }
 
@@ -16,15 +15,17 @@ export interface VolumeSnapshot {
   attachments: readonly AttachmentSnapshot[];
 }
 
-/** Reads without locks, the volume first. While its revision is unchanged, the rows read after it belong to it. */
+/** Reads without locks, the volume first, whose row is never removed. While its revision is unchanged, the rows read after it belong to it. */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
-): Promise<VolumeSnapshot | null> {
+): Promise<VolumeSnapshot> {
   const record = await read.volumes.byId(id);
-  if (record === null) return null;
-  const attachments = await read.volumes.attachmentsOf({ volumeId: id });
-  return { record, attachments: await withDeployments(read, attachments) };
+  if (record === null) throw new Error(`the volume ${id} no longer exists`);
+  return {
+    record,
+    attachments: await withDeployments(read, await read.volumes.attachmentsOf({ volumeId: id })),
+  };
 }
 
 /** Locks the deployments by id, then the volume, as all code does. Returns null if the volume has changed. */
@@ -32,16 +33,9 @@ export async function lockSnapshot(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   snapshot: VolumeSnapshot,
 ): Promise<VolumeSnapshot | null> {
-  const attachments = snapshot.attachments.map(({ deployment, state }) => ({
-    volumeId: snapshot.record.id,
-    deploymentId: deployment.id,
-    state,
-  }));
-  const locked = await withDeployments(tx, attachments);
+  const attachments = await withDeployments(tx, snapshot.attachments);
   const record = await tx.volumes.byId(snapshot.record.id);
-  return record === null || record.revision !== snapshot.record.revision
-    ? null
-    : { record, attachments: locked };
+  return record?.revision === snapshot.record.revision ? { record, attachments } : null;
 }
 
 /** Runs a transaction that locks the volume and its deployments, after the rows that `first` locks. */
@@ -53,7 +47,6 @@ export async function transactOnVolume<T>(
 ): Promise<T> {
   for (;;) {
     const snapshot = await readVolumeSnapshot(store.read, id);
-    if (snapshot === null) throw new Error(`the volume ${id} no longer exists`);
     const result = await store.transact(async (tx) => {
       await first?.(tx);
       const locked = await lockSnapshot(tx, snapshot);
@@ -67,17 +60,25 @@ async function withDeployments(
   read: Pick<Reader, 'deployments'>,
   attachments: readonly AttachmentRecord[],
 ): Promise<AttachmentSnapshot[]> {
-  const sorted = attachments.toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1));
   const snapshots: AttachmentSnapshot[] = [];
-  for (const { deploymentId, state } of sorted) {
-    const deployment = await read.deployments.byId(deploymentId);
-    if (deployment !== null) snapshots.push({ state, deployment });
+  for (const attachment of attachments.toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1))) {
+    const deployment = await read.deployments.byId(attachment.deploymentId);
+    if (deployment !== null) snapshots.push({ ...attachment, deployment });
   }
   return snapshots;
 }
 
-export function isInTransit({ state }: Pick<AttachmentRecord, 'state'>): boolean {
-  return state !== 'attached';
+export function isInTransit({ intent }: Pick<AttachmentRecord, 'intent'>): boolean {
+  return intent !== null;
+}
+
+/** The intent that now stands where `intent` was written: in the attachment, or else in the volume. */
+export function currentOf(
+  { record, attachments }: VolumeSnapshot,
+  { deploymentId }: Pick<VolumeIntent, 'deploymentId'>,
+): VolumeIntent | null {
+  if (deploymentId === undefined) return record.action;
+  return attachments.find((it) => it.deploymentId === deploymentId)?.intent ?? null;
 }
 
 /** O: the list of ids is optional, the status is not. */
@@ -100,7 +101,6 @@ export async function writeVolume(
 ): Promise<VolumeRecord> {
   if (change.status !== undefined && change.status !== record.status)
     assertTransition(volumeTransitions, record.status, change.status, `volume ${record.id}`);
-  const written = { ...record, ...change };
-  await tx.volumes.update(written);
-  return written;
+  await tx.volumes.update({ ...record, ...change });
+  return { ...record, ...change, revision: record.revision + 1 };
 }

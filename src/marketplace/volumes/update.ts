@@ -8,7 +8,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { type AskedVolume, assertIdle, writeVolumeIntent } from './intents.ts';
+import { type AskedVolume, askVolume, assertIdle } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
 import { showVolume, snapshotToVolume } from './read.ts';
@@ -40,13 +40,13 @@ export async function updateVolume(
     }
     const since = clock.now();
     await assertMayGrow(deps, tx, volumeProvider, record, toSizeGb);
-    assertIdle(record, since, options);
+    assertIdle(record, await tx.volumes.attachmentsOf({ volumeId: record.id }), since, options);
     const intent = { kind: 'resize', by: caller.userId, since, until, toSizeGb } as const;
-    return writeVolumeIntent(tx, record, { ...intent, ...(name !== undefined && { name }) });
+    return askVolume(tx, record, { ...intent, ...(name !== undefined && { name }) });
   });
   if (asked === null) return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
-  const toSizeGb = asked.action.toSizeGb ?? 0;
-  const done = await awaitVolume(deps, asked, { isDone: ({ record }) => record.sizeGb >= toSizeGb });
+  const { toSizeGb = 0 } = asked.intent;
+  const done = await awaitVolume(deps, asked, ({ record }) => record.sizeGb >= toSizeGb);
   return updatedVolumeSchema.parse(snapshotToVolume(done, deps));
 }
 

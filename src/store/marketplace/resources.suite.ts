@@ -14,6 +14,7 @@ import {
 } from '../../../test/support/rows/marketplace-rows.ts';
 import { activeStatuses } from '../../marketplace/contract/deployment.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
+import { toAttachment } from '../../marketplace/model/volume-record.ts';
 
 /** Deployments and volumes. */
 export function describeResources(storeOf: () => Store): void {
@@ -220,7 +221,7 @@ export function describeResources(storeOf: () => Store): void {
         type: 'nvme',
         sizeGb: 10.5,
         providerVolumeId: null,
-        action: { ...intent('resize'), toSizeGb: 20, before: intent('create') },
+        action: { ...intent('resize'), toSizeGb: 20, name: 'more' },
         refusal: { id: 7, code: 'PROVIDER_REFUSED', message: 'no' },
       });
       await write(async (tx) => {
@@ -267,7 +268,7 @@ export function describeResources(storeOf: () => Store): void {
           await tx.volumes.insert(volume({ id, createdAt: now + index }));
         await tx.volumes.update(volume({ id: 'b', status: 'deleted', createdAt: now + 1 }));
         await tx.volumes.update(volume({ id: 'c', cleanup: 'wanted', createdAt: now + 2 }));
-        await tx.volumes.update(volume({ id: 'd', action: intent('attach'), createdAt: now + 3 }));
+        await tx.volumes.update(volume({ id: 'd', action: intent('resize'), createdAt: now + 3 }));
       });
       const page = async (offset: number, statuses?: ['available']) => {
         const filter = { teamId, offset, limit: 2, ...(statuses && { statuses }) };
@@ -281,6 +282,19 @@ export function describeResources(storeOf: () => Store): void {
       expect(await store.read.volumes.toSync(providerId)).toEqual(['a', 'c', 'd']);
     });
 
+    it('are synced while they are created, attached or detached', async () => {
+      await write(async (tx) => {
+        await tx.deployments.insert(deployment({ id: 'd1' }));
+        await tx.volumes.insert(volume({ id: 'made', status: 'creating' }));
+        for (const id of ['moving', 'resting', 'elsewhere'])
+          await tx.volumes.insert(volume({ id, providerId: id === 'elsewhere' ? 'other' : providerId }));
+        for (const id of ['moving', 'elsewhere'])
+          await tx.volumes.putAttachment(toAttachment({ id }, 'd1', intent('detach')));
+        await tx.volumes.putAttachment(toAttachment({ id: 'resting' }, 'd1', null));
+      });
+      expect(await store.read.volumes.newToSync(providerId)).toEqual(['made', 'moving']);
+    });
+
     it('are attached to deployments, and found from both sides', async () => {
       await write(async (tx) => {
         for (const id of ['d1', 'd2']) await tx.deployments.insert(deployment({ id }));
@@ -291,8 +305,10 @@ export function describeResources(storeOf: () => Store): void {
           ['v2', 'd1'],
         ] as const;
         for (const [volumeId, deploymentId] of pairs)
-          await tx.volumes.putAttachment({ volumeId, deploymentId, state: 'attaching' });
-        await tx.volumes.putAttachment({ volumeId: 'v1', deploymentId: 'd1', state: 'attached' });
+          await tx.volumes.putAttachment(
+            toAttachment({ id: volumeId }, deploymentId, { ...intent('attach'), deploymentId }),
+          );
+        await tx.volumes.putAttachment(toAttachment({ id: 'v1' }, 'd1', null));
         await tx.volumes.removeAttachment('v1', 'd2');
       });
       const found = async (subject: { volumeId?: string; deploymentId?: string }) =>

@@ -182,7 +182,7 @@ CREATE TABLE volumes (
   resize_given_up_gb REAL,
   provider_size_gb REAL
 ) STRICT;
-CREATE INDEX volumes_to_tend ON volumes (provider_id) WHERE action IS NOT NULL OR cleanup = 'wanted';
+CREATE INDEX volumes_to_tend ON volumes (provider_id) WHERE action IS NOT NULL OR cleanup = 'wanted' OR status = 'creating';
 CREATE INDEX volumes_by_team ON volumes (team_id, created_at);
 CREATE INDEX volumes_live_by_team ON volumes (team_id) WHERE status <> 'deleted';
 CREATE INDEX volumes_live_by_provider ON volumes (provider_id) WHERE status <> 'deleted';
@@ -192,9 +192,11 @@ CREATE TABLE attachments (
   volume_id TEXT NOT NULL REFERENCES volumes (id),
   deployment_id TEXT NOT NULL REFERENCES deployments (id),
   state TEXT NOT NULL,
+  intent TEXT,
   PRIMARY KEY (volume_id, deployment_id)
 ) STRICT;
 CREATE INDEX attachments_by_deployment ON attachments (deployment_id);
+CREATE INDEX attachments_in_transit ON attachments (volume_id) WHERE state <> 'attached';
 
 CREATE TABLE segments (
   id TEXT PRIMARY KEY,

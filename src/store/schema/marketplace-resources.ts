@@ -141,7 +141,7 @@ export function resourceTables(
     (t) => [
       index('volumes_to_tend')
         .on(t.providerId)
-        .where(sql`${t.action} IS NOT NULL OR ${t.cleanup} = 'wanted'`),
+        .where(sql`${t.action} IS NOT NULL OR ${t.cleanup} = 'wanted' OR ${t.status} = 'creating'`),
       index('volumes_by_provider_volume')
         .on(t.providerVolumeId)
         .where(sql`${t.providerVolumeId} IS NOT NULL`),
@@ -157,10 +157,12 @@ export function resourceTables(
       volumeId: idOf('volume_id', () => volumes.id),
       deploymentId: idOf('deployment_id', () => deployments.id),
       state: text('state').$type<AttachmentRecord['state']>().notNull(),
+      intent: json('intent').$type<NonNullable<AttachmentRecord['intent']>>(),
     },
     (t) => [
       primaryKey({ columns: [t.volumeId, t.deploymentId] }),
       index('attachments_by_deployment').on(t.deploymentId),
+      index('attachments_in_transit').on(t.volumeId).where(sql`${t.state} <> 'attached'`),
     ],
   );
 

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling, startBilling } from '../../ledger/segments.ts';
-import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
+import { isActive } from '../../model/deployment-record.ts';
 import type { Transaction } from '../../model/store.ts';
-import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import { logNames, toAttachment, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
-import { hasTimedOut, intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { detachIntent, hasTimedOut } from '../../volumes/intents.ts';
 import { sizeLimits } from '../../volumes/limits.ts';
 import { newPrice } from '../../volumes/locations.ts';
 import { writeAttachment } from '../../volumes/settle.ts';
@@ -26,35 +26,39 @@ import type { Shown, VolumeContext } from './step.ts';
  */
 export async function applyVolumeObservation(
   context: VolumeContext,
-  shown: Shown,
+  { snapshot, volume }: Shown,
   begunAt: number,
 ): Promise<void> {
-  const { snapshot, volume } = shown;
   const busy = await findBusy(context, snapshot);
   const found = await unknownHolders(context, snapshot, volume);
   const now = context.clock.now();
   const providerSizeGb = await context.store.transact(async (tx) => {
-    const locked = await lockSnapshot(tx, {
-      ...snapshot,
-      attachments: [...snapshot.attachments, ...found].sort(byDeployment),
-    });
+    const attachments = [...snapshot.attachments, ...found];
+    const locked = await lockSnapshot(tx, { ...snapshot, attachments });
     if (locked === null || !acceptsObservation(locked)) return null;
-    const attachments = locked.attachments.map((before) => ({
-      before,
-      isKnown: snapshot.attachments.some(({ deployment }) => deployment.id === before.deployment.id),
-      after: attachmentAfter(before, volume, busy),
-    }));
     const { record } = locked;
-    const observed = volumeAfter(context, record, attachments, shown, now);
-    if (isDeepStrictEqual(observed, record)) {
+    const seen = locked.attachments.map((before) => ({
+      before,
+      isNew: found.some(({ deploymentId }) => deploymentId === before.deploymentId),
+      after: busy.has(before.deploymentId) ? before.intent : intentAfter(record, before, volume, now),
+    }));
+    const changes = seen.filter(({ before, isNew, after }) => isNew || after !== before.intent);
+    const isLeft = seen.some(({ after }) => after !== 'gone');
+    const has = (end: null | 'gone') => changes.some(({ after }) => after === end);
+    const observed: VolumeRecord = {
+      ...record,
+      ...volumeAfter(context, record, volume, isLeft, now),
+      lastAttachedAt: has(null) ? now : record.lastAttachedAt,
+      lastDetachedAt: has('gone') ? now : record.lastDetachedAt,
+    };
+    if (changes.length === 0 && isDeepStrictEqual(observed, record)) {
       await tx.volumes.recordObservation(record.id, begunAt);
       return null;
     }
     const isResized = observed.sizeGb !== record.sizeGb;
     const after = isResized ? await withPrice(context, tx, observed, now) : observed;
     await writeVolume(tx, record, { ...after, observedAt: begunAt });
-    for (const { before, isKnown, after } of attachments)
-      if (after !== before.state || !isKnown) await writeAttachment(tx, record, before.deployment, after);
+    for (const { before, after } of changes) await writeAttachment(tx, record, before.deployment, after);
     if (isResized || after.startedAt !== record.startedAt) await bill(context, tx, after, now);
     return after.providerSizeGb === record.providerSizeGb ? null : after.providerSizeGb;
   });
@@ -81,14 +85,7 @@ async function findBusy(
   return busy;
 }
 
-function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
-  return a.deployment.id < b.deployment.id ? -1 : 1;
-}
-
-/**
- * Deployments that have the volume at the provider, although no attachment is stored: a call took effect late. The
- * volume is detached again from those that have ended.
- */
+/** Deployments that have the volume at the provider, although no attachment is stored: a call took effect late. */
 async function unknownHolders(
   { store, provider }: VolumeContext,
   { record, attachments }: VolumeSnapshot,
@@ -101,12 +98,8 @@ async function unknownHolders(
   return found.flatMap((holders) => {
     const own = holders.filter(({ teamId }) => teamId === record.teamId);
     const deployment = own.find(isActive) ?? own[0];
-    return deployment === undefined ? [] : [{ deployment, state: stateFound(deployment) }];
+    return deployment === undefined ? [] : [{ ...toAttachment(record, deployment.id, null), deployment }];
   });
-}
-
-function stateFound(deployment: DeploymentRecord): AttachmentSnapshot['state'] {
-  return isActive(deployment) ? 'attached' : 'detaching';
 }
 
 /** A volume in `error` keeps that status, but its attachments are settled. Deletions are handled elsewhere. */
@@ -116,54 +109,35 @@ function acceptsObservation({ record: { status, action }, attachments }: VolumeS
   return status === 'creating' || status === 'available' || status === 'attached';
 }
 
-interface AttachmentChange {
-  before: AttachmentSnapshot;
-  /** Whether the attachment was known before. */
-  isKnown: boolean;
-  after: AttachmentSnapshot['state'] | 'gone';
-}
-
-function attachmentAfter(
-  { state, deployment }: AttachmentSnapshot,
+/** What is still wanted of an attachment; `gone`: the provider does not have it. */
+function intentAfter(
+  record: VolumeRecord,
+  { intent, deployment }: AttachmentSnapshot,
   volume: ProviderVolume,
-  busy: ReadonlySet<string>,
-): AttachmentChange['after'] {
-  if (busy.has(deployment.id)) return state;
+  now: number,
+): VolumeIntent | null | 'gone' {
   const isThere = isAttachedAtProvider(volume, deployment);
-  if (state === 'detaching') return isThere ? state : 'gone';
-  if (state === 'attaching') return isThere && volume.status !== 'ATTACHING' ? 'attached' : state;
+  if (intent?.kind === 'detach') return isThere ? intent : 'gone';
+  if (intent !== null) return isThere && volume.status !== 'ATTACHING' ? null : intent;
+  if (isThere) return isActive(deployment) ? null : detachIntent(record, deployment.id, now);
   // A volume that is AVAILABLE, or ATTACHED elsewhere, is not on this instance.
-  const isSaid = volume.status === 'AVAILABLE' || volume.status === 'ATTACHED';
-  return !isThere && isSaid ? 'gone' : state;
+  return volume.status === 'AVAILABLE' || volume.status === 'ATTACHED' ? 'gone' : null;
 }
 
-/** The volume as it is shown now, before the price of a new size. */
+/** What the provider shows of a volume, before the price of a new size. */
 function volumeAfter(
   context: VolumeContext,
   record: VolumeRecord,
-  attachments: readonly AttachmentChange[],
-  { volume: observed, isAccepted = false }: Shown,
+  { status, size_gb: observedGb }: ProviderVolume,
+  isLeft: boolean,
   now: number,
-): VolumeRecord {
-  if (record.status === 'creating' && observed.status === 'CREATING') return record;
-  const left = attachments.flatMap(({ after }) => (after === 'gone' ? [] : [{ state: after }]));
-  const has = (state: AttachmentChange['after']) =>
-    attachments.some(({ before, isKnown, after }) => after === state && (!isKnown || before.state !== state));
-  const isBroken = observed.status === 'ERROR' || record.status === 'error';
-  const { sizes, isResizeOver } = isBroken
-    ? { sizes: {}, isResizeOver: true }
-    : sizesAfter(context, record, observed.size_gb, now);
-  const over = isResizeOver ? ([...ofAttachments, 'resize'] as const) : ofAttachments;
-  const action = intentAfter(record, over, left, now);
-  const isAnswered = isAccepted && action !== null && action === record.action;
+): Partial<VolumeRecord> {
+  if (record.status === 'creating' && status === 'CREATING') return {};
+  if (status === 'ERROR' || record.status === 'error') return { status: 'error', action: null };
   return {
-    ...record,
-    ...sizes,
-    status: isBroken ? 'error' : left.length > 0 ? 'attached' : 'available',
-    startedAt: isBroken ? record.startedAt : (record.startedAt ?? now),
-    lastAttachedAt: has('attached') ? now : record.lastAttachedAt,
-    lastDetachedAt: has('gone') ? now : record.lastDetachedAt,
-    action: isAnswered ? { ...action, answer: 'accepted' } : action,
+    ...sizesAfter(context, record, observedGb, now),
+    status: isLeft ? 'attached' : 'available',
+    startedAt: record.startedAt ?? now,
   };
 }
 
@@ -221,11 +195,11 @@ function sizesAfter(
   const isResized = resize !== null && shownGb >= askedGb;
   const isOpen = resize !== null && !isResized && !hasTimedOut(resize, now, context.options);
   const sizeGb = Math.max(record.sizeGb, Math.min(shownGb, askedGb));
-  const sizes = {
+  return {
     sizeGb,
     resizeGivenUpGb: isOpen ? record.resizeGivenUpGb : askedGb > sizeGb ? askedGb : null,
     providerSizeGb: observedGb === sizeGb ? null : observedGb,
     name: (isResized && resize.name) || record.name,
+    action: isOpen ? resize : null,
   };
-  return { sizes, isResizeOver: resize !== null && !isOpen };
 }

@@ -1,15 +1,13 @@
 import { berthAnswerSchema, isUsableId } from '../../../client/answers.ts';
-import { type Identified, ProviderError } from '../../../client/orchestrator-client.ts';
+import { type Identified, orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isUnsent } from '../../model/intent.ts';
 import { isNamedForAnother } from '../../model/names.ts';
-import { type Reader, StoreUnavailable, type Transaction } from '../../model/store.ts';
+import { type Reader, StoreUnavailable } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
-import type { Provider } from '../../providers/provider.ts';
 import { endUnmade } from '../../volumes/settle.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
-import type { SyncContext } from '../context.ts';
-import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext } from './step.ts';
+import { beginAttempt, onLastAttempt, type Pending, settleError, type VolumeContext } from './step.ts';
 
 /** Berth keeps idempotency keys for 24 hours; this leaves one hour as a margin. */
 const KEY_IS_KNOWN_MS = 23 * 3_600_000;
@@ -24,75 +22,65 @@ const RECORDED_AGAIN_MS = 1_000;
  * @throws {ProviderError}
  */
 export async function syncCreation(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
-  const { provider } = context;
   const { record } = snapshot;
-  const { action } = record;
-  if (action?.kind !== 'create') return;
-  const step = nextStep(context, record, action);
-  if (step === 'give up') await giveUp(context, { ...snapshot, record: { ...record, action } });
-  const sent = step === 'send' ? await beginAttempt(context, snapshot) : null;
+  const { action: intent } = record;
+  if (intent?.kind !== 'create') return;
+  const pending = { ...snapshot, intent };
+  const step = nextStep(context, record, intent);
+  if (step === 'give up') await giveUp(context, pending);
+  const sent = step === 'send' ? await beginAttempt(context, pending) : null;
   if (sent === null) return;
-  try {
-    const made = await provider.client.createVolume(toRequest(context, record), record.id, context.call);
-    await keepMade(context, record, made);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    // A refusal of this call does not end an earlier call that may still make the volume.
-    const mayBeMade = mayBeRunning(context, action.sentAt, sent.record.action.sentAt ?? 0);
-    if (!mayBeMade && (await settleError(context, sent, error))) return;
-    if (error.mayHaveHappened && canRepeat(provider, record, context.clock.now()) === false)
-      await giveUp(context, sent);
-    throw error;
-  }
+  const { client } = context.provider;
+  const made = await orProviderError(
+    client.createVolume(toRequest(context, record), record.id, context.call),
+  );
+  if (!(made instanceof ProviderError)) return keepMade(context, record, made);
+  // A refusal of this call does not end an earlier call that may still make the volume.
+  const mayBeMade = mayBeRunning(context, intent.sentAt, sent.intent.sentAt ?? 0);
+  if (!mayBeMade && (await settleError(context, sent, made))) return;
+  if (made.mayHaveHappened && canRepeat(context, record) === false) await giveUp(context, sent);
+  throw made;
 }
 
 function nextStep(
   context: VolumeContext,
   record: VolumeRecord,
-  action: VolumeIntent,
+  intent: VolumeIntent,
 ): 'send' | 'wait' | 'give up' {
-  const { clock, options, provider } = context;
-  if (isUnsent(action)) return 'send';
-  const now = clock.now();
-  const isRepeatable = canRepeat(provider, record, now);
+  if (isUnsent(intent)) return 'send';
+  const now = context.clock.now();
+  const isRepeatable = canRepeat(context, record);
   if (isRepeatable === null) return 'wait';
-  const isRunning = mayBeRunning(context, action.sentAt, now);
+  const isRunning = mayBeRunning(context, intent.sentAt, now);
   // A paused process may still get the answer.
   if (!isRepeatable) return isRunning ? 'wait' : 'give up';
-  const isAwaited = now - action.since < options.lifecycleWaitMs;
+  const isAwaited = now - intent.since < context.options.lifecycleWaitMs;
   return isRunning && !isAwaited ? 'wait' : 'send';
 }
 
 function toRequest(
   { volumeProvider: { profile } }: VolumeContext,
-  record: VolumeRecord,
+  { providerName: name, sizeGb: size_gb, region, cloudId }: VolumeRecord,
 ): CreateVolumeRequest {
-  const cloud = profile.regions[record.region]?.clouds?.find(({ id }) => id === record.cloudId);
-  const type = cloud?.type ?? profile.type;
-  return {
-    name: record.providerName,
-    size_gb: record.sizeGb,
-    region: record.region,
-    type,
-  };
+  const cloud = profile.regions[region]?.clouds?.find(({ id }) => id === cloudId);
+  return { name, size_gb, region, type: cloud?.type ?? profile.type };
 }
 
 /** Whether repeating the create makes no second volume. Null: the catalog has not been read yet. */
-function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean | null {
+function canRepeat(
+  { clock, provider: { catalog } }: VolumeContext,
+  { createdAt }: VolumeRecord,
+): boolean | null {
   if (catalog.refreshedAt === null) return null;
   const isBerth = [...catalog.offers.values()].some(
     ({ extras }) => berthAnswerSchema.safeParse(extras['berth']).success,
   );
-  return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
+  return isBerth && clock.now() - createdAt < KEY_IS_KNOWN_MS;
 }
 
 /** Whether a call sent at `sentAt` may still be in transit or in progress at the provider. */
-function mayBeRunning(
-  { options: { polling } }: Pick<SyncContext, 'options'>,
-  sentAt: number | null,
-  now: number,
-): boolean {
-  return sentAt !== null && now - sentAt < 2 * polling.callTimeoutMs;
+function mayBeRunning({ options }: VolumeContext, sentAt: number | null, now: number): boolean {
+  return sentAt !== null && now - sentAt < 2 * options.polling.callTimeoutMs;
 }
 
 /** Records the new volume even if another process holds the lease: only this process knows the id. */
@@ -118,6 +106,16 @@ async function keepMade(
     }
 }
 
+/** What an operator reads about a volume that its provider made but that the row does not have as its only one. */
+const reports = {
+  unusable:
+    'the provider made a volume whose id cannot be used: the create failed, and the volume may cost money; find it at the provider by its name, and delete it there',
+  taken:
+    'the provider answered a create with the volume of another create: nothing is assigned or deleted; ask the provider which volume it made',
+  second: 'the provider made a second volume for one create: delete it there',
+  'too late': 'the provider made a volume after its create was given up: it is being deleted there',
+};
+
 /**
  * Writes the id of the new volume, if it can be used. If the create was given up, the volume is deleted at the provider.
  * A volume that another row has is not assigned: deleting one would destroy the other's data.
@@ -127,66 +125,44 @@ async function recordMade(
   { id, providerId }: VolumeRecord,
   made: Identified<ProviderVolume>,
 ): Promise<void> {
-  const { store, clock, log } = context;
+  const { store, clock, log, installationId } = context;
   const { id: providerVolumeId } = made;
-  const write = async (tx: Transaction, snapshot: VolumeSnapshot) => {
-    const { record } = snapshot;
-    const isUsable = isUsableId(providerVolumeId);
-    if (!isUsable || (await isMadeForAnother(context, tx, record, made))) {
-      await endUnmade(tx, snapshot, { status: 'error' });
-      return { known: record, outcome: isUsable ? 'taken' : 'unusable' };
-    }
-    if (record.providerVolumeId !== null) return { known: record, outcome: 'recorded' };
-    const isWaitedFor = record.status === 'creating';
-    const deletedAt = record.deletedAt ?? clock.now();
-    await writeVolume(tx, record, {
-      providerVolumeId,
-      ...(!isWaitedFor && { cleanup: 'wanted', deletedAt }),
-      ...(record.status === 'error' && { status: 'deleting' }),
-    });
-    return { known: record, outcome: isWaitedFor ? 'created' : 'too late' };
-  };
-  // Serialises creates that are answered with the same id, so that the second sees the first.
-  const { known, outcome } = await transactOnVolume(store, id, write, (tx) => tx.losses.lock(providerId));
-  const { providerName: name } = known;
-  const fields = {
-    ...logNames(known),
-    provider: providerId,
-    providerVolumeId: providerVolumeId.slice(0, 255),
-  };
-  if (outcome === 'unusable')
-    log.error(
-      { ...fields, name },
-      'the provider made a volume whose id cannot be used: the create failed, and the volume may cost money; find it at the provider by its name, and delete it there',
-    );
-  if (outcome === 'taken')
-    log.error(
-      fields,
-      'the provider answered a create with the volume of another create: nothing is assigned or deleted; ask the provider which volume it made',
-    );
-  if (outcome === 'too late')
-    log.warn(fields, 'the provider made a volume after its create was given up: it is being deleted there');
-  if (outcome === 'recorded' && known.providerVolumeId !== providerVolumeId)
-    log.error(
-      { ...fields, recorded: known.providerVolumeId },
-      'the provider made a second volume for one create: delete it there',
-    );
-}
-
-async function isMadeForAnother(
-  { installationId }: VolumeContext,
-  tx: Transaction,
-  record: VolumeRecord,
-  made: Identified<ProviderVolume>,
-): Promise<boolean> {
-  return (
-    isNamedForAnother(made, installationId, record.providerName) ||
-    (await volumeHolderOf(tx, record, made.id)) !== null
+  const { known, report } = await transactOnVolume(
+    store,
+    id,
+    async (tx, snapshot) => {
+      const { record: known } = snapshot;
+      const isUsable = isUsableId(providerVolumeId);
+      const isTaken =
+        isUsable &&
+        (isNamedForAnother(made, installationId, known.providerName) ||
+          (await volumeHolderOf(tx, known, providerVolumeId)) !== null);
+      if (!isUsable || isTaken) {
+        await endUnmade(tx, snapshot, { status: 'error' });
+        return { known, report: isTaken ? ('taken' as const) : ('unusable' as const) };
+      }
+      if (known.providerVolumeId !== null)
+        return { known, report: known.providerVolumeId === providerVolumeId ? null : ('second' as const) };
+      const isWaitedFor = known.status === 'creating';
+      const deletedAt = known.deletedAt ?? clock.now();
+      await writeVolume(tx, known, {
+        providerVolumeId,
+        ...(!isWaitedFor && { cleanup: 'wanted', deletedAt }),
+        ...(known.status === 'error' && { status: 'deleting' }),
+      });
+      return { known, report: isWaitedFor ? null : ('too late' as const) };
+    },
+    // Serialises creates that are answered with the same id, so that the second sees the first.
+    (tx) => tx.losses.lock(providerId),
   );
+  if (report === null) return;
+  const ids = { providerVolumeId: providerVolumeId.slice(0, 255), recorded: known.providerVolumeId };
+  const fields = { ...logNames(known), provider: providerId, name: known.providerName, ...ids };
+  log[report === 'too late' ? 'warn' : 'error'](fields, reports[report]);
 }
 
 /** Ends a create whose outcome is unknown. The volume is not billed, and an operator must check the provider. */
-async function giveUp(context: VolumeContext, sent: Sent): Promise<void> {
+async function giveUp(context: VolumeContext, sent: Pending): Promise<void> {
   const { providerId, providerName } = sent.record;
   if (!(await onLastAttempt(context, sent, (tx, current) => endUnmade(tx, current, { status: 'error' }))))
     return;

@@ -2,25 +2,19 @@ import { orProviderError, ProviderError } from '../../../client/orchestrator-cli
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isActive } from '../../model/deployment-record.ts';
 import { isUnsent } from '../../model/intent.ts';
-import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
 import { acceptDeletion, isBeingDeleted, stillAttached } from '../../volumes/delete.ts';
 import { dropAttachments } from '../../volumes/settle.ts';
-import {
-  readVolumeSnapshot,
-  transactOnVolume,
-  type VolumeSnapshot,
-  writeVolume,
-} from '../../volumes/snapshot.ts';
+import { readVolumeSnapshot, transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
 import { applyVolumeObservation } from './apply-observation.ts';
 import { volumeHolderOf } from './creation.ts';
 import {
   ABOUT_THIS_CALL,
   beginAttempt,
   getVolume,
+  type Pending,
   refuse,
-  type Sent,
   settleError,
   toApiError,
   type VolumeContext,
@@ -30,47 +24,37 @@ import {
  * Sends the deletion, unless the provider shows the volume on an active deployment.
  * @throws {ProviderError} if nothing was sent
  */
-export async function startDeletion(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
-  const { record } = snapshot;
-  const { action, providerVolumeId } = record;
-  if (action === null || providerVolumeId === null) return;
+export async function startDeletion(context: VolumeContext, asked: Pending): Promise<void> {
+  const { record, intent } = asked;
+  const { providerVolumeId } = record;
+  if (providerVolumeId === null) return;
   // A process has sent the deletion without writing the answer.
-  if (!isUnsent(action)) return accept(context, record);
-  if ((await volumeHolderOf(context.store.read, record, providerVolumeId)) !== null) {
-    // Nothing is sent, so that the other volume keeps its data.
-    if ((await beginAttempt(context, snapshot)) !== null) await accept(context, record);
-    return;
-  }
-  const asked: Sent = { ...snapshot, record: { ...record, action } };
-  const begunAt = context.clock.now();
-  const shown = await getShown(context, asked, providerVolumeId);
-  if (shown === 'refused') return;
-  const holders = shown === null ? [] : await activeHolders(context, shown);
-  if (shown !== null && holders.length > 0) {
-    await refuse(context, asked, stillAttached(holders));
-    const snapshot = await readVolumeSnapshot(context.store.read, record.id);
-    return snapshot === null
-      ? undefined
-      : applyVolumeObservation(context, { snapshot, volume: shown }, begunAt);
-  }
-  const sent = await beginAttempt(context, snapshot);
+  if (!isUnsent(intent)) return accept(context, record);
+  // Nothing is sent for a volume that another row has, so that this one keeps its data.
+  const isShared = (await volumeHolderOf(context.store.read, record, providerVolumeId)) !== null;
+  if (!isShared && !(await isFree(context, asked, providerVolumeId))) return;
+  const sent = await beginAttempt(context, asked);
   if (sent === null) return;
-  const answer = await orProviderError(sendDeletion(context, providerVolumeId));
+  const answer = isShared ? false : await orProviderError(sendDeletion(context, providerVolumeId));
   if (!(answer instanceof ProviderError)) await accept(context, record, answer);
   else if (!(await settleError(context, sent, answer))) await accept(context, record);
 }
 
-/** The volume at the provider; null: 404. */
-async function getShown(
-  context: VolumeContext,
-  asked: Sent,
-  providerVolumeId: string,
-): Promise<ProviderVolume | 'refused' | null> {
+/** Reads the volume. Refuses the deletion, and takes the attachment over, if an active deployment has it. */
+async function isFree(context: VolumeContext, asked: Pending, providerVolumeId: string): Promise<boolean> {
+  const begunAt = context.clock.now();
   const volume = await orProviderError(getVolume(context, providerVolumeId));
-  if (!(volume instanceof ProviderError)) return volume;
-  if (!ABOUT_THIS_CALL.includes(volume.problem)) throw volume;
-  await refuse(context, asked, toApiError(asked, volume));
-  return 'refused';
+  if (volume instanceof ProviderError) {
+    if (!ABOUT_THIS_CALL.includes(volume.problem)) throw volume;
+    await refuse(context, asked, toApiError(asked, volume));
+    return false;
+  }
+  const holders = volume === null ? [] : await activeHolders(context, volume);
+  if (volume === null || holders.length === 0) return true;
+  await refuse(context, asked, stillAttached(holders));
+  const snapshot = await readVolumeSnapshot(context.store.read, asked.record.id);
+  await applyVolumeObservation(context, { snapshot, volume }, begunAt);
+  return false;
 }
 
 /** The active deployments that have the volume according to the provider. */
@@ -94,10 +78,9 @@ async function accept(context: VolumeContext, { id }: VolumeRecord, isTaken = fa
  */
 export async function proveDeletion(context: VolumeContext, record: VolumeRecord): Promise<void> {
   const { providerVolumeId } = record;
-  if (providerVolumeId === null) return endDeletion(context, record);
   const { provider, call, store } = context;
-  if ((await volumeHolderOf(store.read, record, providerVolumeId)) !== null)
-    return endShared(context, record, providerVolumeId);
+  if (providerVolumeId === null || (await volumeHolderOf(store.read, record, providerVolumeId)) !== null)
+    return endDeletion(context, record, { isNotFound: false });
   const { client } = provider;
   try {
     const volume = await client.getVolume(providerVolumeId, call);
@@ -106,7 +89,7 @@ export async function proveDeletion(context: VolumeContext, record: VolumeRecord
     if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    if (error.problem === 'not_found') return endDeletion(context, record);
+    if (error.problem === 'not_found') return endDeletion(context, record, { isNotFound: true });
     await alarm(context, record, `${error.problem}: ${error.message}`);
     throw error;
   }
@@ -123,80 +106,55 @@ async function sendDeletion(
   providerVolumeId: string,
   known?: ProviderVolume,
 ): Promise<boolean> {
-  const { provider, call } = context;
-  const answer = await tryDeletion(context, providerVolumeId);
+  const { client } = context.provider;
+  const answer = await orProviderError(client.deleteVolume(providerVolumeId, context.call));
   if (!(answer instanceof ProviderError)) return answer;
-  const shown = known ?? (await provider.client.getVolume(providerVolumeId, call));
+  if (answer.problem !== 'conflict') throw answer;
+  const shown = known ?? (await client.getVolume(providerVolumeId, context.call));
   const { attached_instance_ids: left = [] } = shown;
   if (left.length === 0) throw answer;
   // The volume was attached after it was read for this deletion.
   if (known === undefined && (await activeHolders(context, shown)).length > 0) throw answer;
-  await provider.client.detachVolume(providerVolumeId, left, call);
-  return (await tryDeletion(context, providerVolumeId)) === true;
+  await client.detachVolume(providerVolumeId, left, context.call);
+  const again = await orProviderError(client.deleteVolume(providerVolumeId, context.call));
+  if (again instanceof ProviderError && again.problem !== 'conflict') throw again;
+  return again === true;
 }
 
-/** Returns whether the provider accepted the deletion, or a conflict. @throws {ProviderError} any other error */
-async function tryDeletion(
-  { provider, call }: VolumeContext,
-  providerVolumeId: string,
-): Promise<boolean | ProviderError> {
-  const answer = await orProviderError(provider.client.deleteVolume(providerVolumeId, call));
-  if (answer instanceof ProviderError && answer.problem !== 'conflict') throw answer;
-  return answer;
-}
-
-/** Ends a deletion after a 404. A missing volume whose deletion the provider never accepted counts as a loss. */
-async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRecord): Promise<void> {
-  const admission = await transactOnVolume(
+/**
+ * Ends the deletion of a volume that the provider does not have or never made, or that another row has: then the
+ * provider keeps it. If both rows are deleted at once, the second sees the end of the first. A 404 without an accepted
+ * deletion counts as a loss.
+ */
+async function endDeletion(
+  context: VolumeContext,
+  { id, providerId, providerVolumeId }: VolumeRecord,
+  { isNotFound }: { isNotFound: boolean },
+): Promise<void> {
+  const ended = await transactOnVolume(
     context.store,
     id,
     async (tx, { record, attachments }) => {
       if (!isBeingDeleted(record)) return null;
-      const isNotFound = record.providerVolumeId !== null && record.deletionTakenAt === null;
-      const admission = isNotFound
-        ? await admitLoss(context, tx, { subjectId: id, kind: 'volume', providerId })
-        : null;
-      if (admission?.isAdmitted === false) return admission;
-      await writeDeleted(tx, { record, attachments });
-      return null;
+      const holder = providerVolumeId === null ? null : await volumeHolderOf(tx, record, providerVolumeId);
+      if (holder === null && providerVolumeId !== null && !isNotFound) return null;
+      if (isNotFound && record.deletionTakenAt === null) {
+        const loss = await admitLoss(context, tx, { subjectId: id, kind: 'volume', providerId });
+        if (!loss.isAdmitted) return { alarm: loss.alarm };
+      }
+      await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
+      await tx.losses.release(id);
+      await dropAttachments(tx, record, attachments);
+      return { names: logNames(record), holder };
     },
     (tx) => tx.losses.lock(providerId),
   );
-  if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
-}
-
-/**
- * Ends the deletion of a volume that another row has; the provider keeps the volume. If both rows are deleted at once,
- * the second sees the end of the first.
- */
-async function endShared(
-  { store, log }: VolumeContext,
-  { id, providerId }: VolumeRecord,
-  providerVolumeId: string,
-): Promise<void> {
-  const ended = await transactOnVolume(
-    store,
-    id,
-    async (tx, snapshot) => {
-      const { record } = snapshot;
-      const holder = isBeingDeleted(record) ? await volumeHolderOf(tx, record, providerVolumeId) : null;
-      if (holder === null) return null;
-      await writeDeleted(tx, snapshot);
-      return { record, holder };
-    },
-    (tx) => tx.losses.lock(providerId),
-  );
-  if (ended === null) return;
-  log.error(
-    { ...logNames(ended.record), provider: providerId, providerVolumeId, holder: ended.holder.volumeId },
-    'not deleting a volume that belongs to another record: ask the provider why both have its id',
-  );
-}
-
-async function writeDeleted(tx: Transaction, { record, attachments }: VolumeSnapshot): Promise<void> {
-  await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
-  await tx.losses.release(record.id);
-  await dropAttachments(tx, record, attachments);
+  if (ended?.alarm) logLossAlarm(context.log, ended.alarm);
+  if (ended?.holder)
+    context.log.error(
+      { ...ended.names, provider: providerId, providerVolumeId, holder: ended.holder.volumeId },
+      'not deleting a volume that belongs to another record: ask the provider why both have its id',
+    );
 }
 
 /** A deletion is never given up. While the proof is missing, an error is logged at most once per `actionMs`. */

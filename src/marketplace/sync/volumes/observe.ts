@@ -1,10 +1,9 @@
-import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling } from '../../ledger/segments.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import type { Provider } from '../../providers/provider.ts';
-import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
-import { getVolume, type VolumeContext } from './step.ts';
+import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
+import { getVolume, type Shown, type VolumeContext } from './step.ts';
 
 /**
  * Reads the volume from its provider. A 404 is logged once and gives null. The record is then kept, since O: has no
@@ -13,15 +12,16 @@ import { getVolume, type VolumeContext } from './step.ts';
  */
 export async function getKnownVolume(
   context: VolumeContext,
-  record: VolumeRecord,
-): Promise<ProviderVolume | null> {
+  snapshot: VolumeSnapshot,
+): Promise<Shown | null> {
   const { provider, log } = context;
+  const { record } = snapshot;
   const { volumeId, providerVolumeId } = record;
   if (providerVolumeId === null) return null;
   const volume = await getVolume(context, providerVolumeId);
   if (volume !== null) {
     unknown.get(provider)?.delete(volumeId);
-    return volume;
+    return { snapshot, volume };
   }
   const logged = unknown.get(provider) ?? new Set();
   unknown.set(provider, logged);
@@ -43,8 +43,11 @@ const unknown = new WeakMap<Provider, Set<string>>();
  * @throws {ProviderError}
  */
 export async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
-  const { id, startedAt, deletedAt, providerId } = record;
-  if (startedAt === null || deletedAt !== null || !(await isGone(context, record))) return;
+  const { id, startedAt, deletedAt, providerId, providerVolumeId } = record;
+  if (startedAt === null || deletedAt !== null) return;
+  if (providerVolumeId !== null && (await getVolume(context, providerVolumeId)) !== null) return;
+  // A provider that answers 404 for everything does so for existing volumes too.
+  if (providerVolumeId !== null && !(await isNotFoundTrusted(context, providerId))) return;
   await transactOnVolume(context.store, id, async (tx, { record: current }) => {
     if (current.status !== 'error' || current.deletedAt !== null) return;
     const endedAt = await endBilling(context, tx, 'volume', id, context.clock.now());
@@ -54,14 +57,4 @@ export async function endBillOfFailed(context: VolumeContext, record: VolumeReco
     { ...logNames(record), provider: providerId },
     'the provider no longer has a broken volume: its billing has ended',
   );
-}
-
-async function isGone(
-  context: VolumeContext,
-  { providerVolumeId, providerId }: VolumeRecord,
-): Promise<boolean> {
-  if (providerVolumeId === null) return true;
-  if ((await getVolume(context, providerVolumeId)) !== null) return false;
-  // A provider that answers 404 for everything does so for existing volumes too.
-  return isNotFoundTrusted(context, providerId);
 }

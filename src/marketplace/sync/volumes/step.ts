@@ -1,14 +1,15 @@
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { ApiError } from '../../contract/errors.ts';
-import { isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
+import { type Intent, isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
-import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
+import { logNames } from '../../model/volume-record.ts';
 import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
 import { refusedError } from '../../providers/intended-call.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { toCall, undoIntent } from '../../volumes/settle.ts';
-import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
+import { type AskedVolume, putIntent } from '../../volumes/intents.ts';
+import { toCall, withdraw } from '../../volumes/settle.ts';
+import { currentOf, transactOnVolume, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 
 /** Dependencies of the steps of a volume. */
@@ -20,9 +21,10 @@ export interface VolumeContext extends SyncContext {
 export interface Shown {
   snapshot: VolumeSnapshot;
   volume: ProviderVolume;
-  /** Whether it is the answer to the intent's call, which the provider has thereby accepted. */
-  isAccepted?: boolean;
 }
+
+/** A volume with one of its intents. */
+export type Pending = VolumeSnapshot & AskedVolume;
 
 /** The volume as its provider shows it; null: 404. @throws {ProviderError} */
 export async function getVolume(
@@ -35,81 +37,113 @@ export async function getVolume(
   throw volume;
 }
 
-/** A volume whose intent is being sent, as it was committed. */
-export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeIntent } };
+/**
+ * Commits an attempt, then makes the call and writes its answer. Returns the answer, or null if nothing was sent, the
+ * change was refused or the volume has changed. `prepare` may write more with the attempt and prevent the call.
+ * @throws {ProviderError} if the outcome is not known
+ */
+export async function send(
+  context: VolumeContext,
+  pending: Pending,
+  call: () => Promise<ProviderVolume>,
+  prepare?: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<boolean>,
+): Promise<Shown | null> {
+  const sent = await beginAttempt(context, pending, prepare);
+  if (sent === null) return null;
+  const volume = await orProviderError(call());
+  if (volume instanceof ProviderError) {
+    if (await settleError(context, sent, volume)) return null;
+    throw volume;
+  }
+  const snapshot = await writeAnswer(context, sent, 'accepted');
+  return snapshot && { snapshot, volume };
+}
 
-/** Commits an attempt. Returns null if the call must not be made. `prepare` may write more and prevent the call. */
+/** Commits an attempt. Returns null if the call must not be made. */
 export async function beginAttempt(
   context: VolumeContext,
-  { record: { id, action: asked } }: VolumeSnapshot,
+  { record: { id }, intent: asked }: Pending,
   prepare: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<boolean> = async () => true,
-): Promise<Sent | null> {
+): Promise<Pending | null> {
   const { store, clock } = context;
-  const sent = await transactOnVolume(store, id, async (tx, snapshot): Promise<Sent | null> => {
-    const { action } = snapshot.record;
-    if (action === null || asked === null || !isLastAttempt(action, asked)) return null;
-    if (!(await prepare(tx, snapshot))) return null;
-    const attempted = withAttempt(action, clock.now());
-    await writeVolume(tx, snapshot.record, { action: attempted });
-    const revision = snapshot.record.revision + 1;
-    return { ...snapshot, record: { ...snapshot.record, action: attempted, revision } };
+  const sent = await transactOnVolume(store, id, async (tx, snapshot) => {
+    const intent = currentOf(snapshot, asked);
+    if (intent === null || !isLastAttempt(intent, asked) || !(await prepare(tx, snapshot))) return null;
+    return write(tx, { ...snapshot, intent: withAttempt(intent, clock.now()) });
   });
   // Another process may hold the lease, and may already have seen the attempt.
   return sent !== null && context.isLeaseHeld() ? sent : null;
 }
 
-/** Writes `change` if the attempt is still the last one. Returns false if it is not. */
-export async function onLastAttempt(
+/** Writes the intent. Returns the volume with it. */
+async function write(tx: Transaction, { record, attachments, intent }: Pending): Promise<Pending> {
+  return {
+    intent,
+    record: await putIntent(tx, record, intent),
+    attachments: attachments.map((it) => (it.deploymentId === intent.deploymentId ? { ...it, intent } : it)),
+  };
+}
+
+/** Calls `change` with the volume if the attempt is still the last one; otherwise returns null. */
+export async function onLastAttempt<T>(
   { store }: VolumeContext,
-  sent: Sent,
-  change: (tx: Transaction, current: Sent) => Promise<boolean>,
-): Promise<boolean> {
-  const { id, action } = sent.record;
-  return transactOnVolume(store, id, async (tx, current) => {
-    const { action: now } = current.record;
-    if (now === null || !isLastAttempt(now, action)) return false;
-    return change(tx, { ...current, record: { ...current.record, action: now } });
+  { record: { id }, intent: sent }: Pending,
+  change: (tx: Transaction, current: Pending) => Promise<T>,
+): Promise<T | null> {
+  return transactOnVolume(store, id, async (tx, snapshot) => {
+    const intent = currentOf(snapshot, sent);
+    return intent !== null && isLastAttempt(intent, sent) ? change(tx, { ...snapshot, intent }) : null;
   });
 }
 
-/** Withdraws an intent in a transaction. Returns false if the intent must continue. */
-type Undo = (tx: Transaction, current: Sent, at: number) => Promise<boolean>;
+/** Returns the volume with the answer; null: it has changed since the attempt. */
+function writeAnswer(
+  context: VolumeContext,
+  sent: Pending,
+  answer: Intent['answer'],
+): Promise<Pending | null> {
+  return onLastAttempt(context, sent, async (tx, current) => {
+    const written = await write(tx, { ...current, intent: { ...current.intent, answer } });
+    return current.record.revision === sent.record.revision ? written : null;
+  });
+}
 
-/** If no call had an effect, restores the earlier state and refuses the request. Returns whether that happened. */
+/** If no call had an effect, withdraws the intent and refuses the request. Returns whether that happened. */
 export async function settleError(
   context: VolumeContext,
-  sent: Sent,
+  sent: Pending,
   error: ProviderError,
-  undo: Undo = undoIntent,
 ): Promise<boolean> {
-  const { providerId, action } = sent.record;
-  const { problem, code, said, status, mayHaveHappened } = error;
-  const isProved = action.attempt === 1 ? !mayHaveHappened : isDecided(error);
-  if (isProved && (await refuse(context, sent, toApiError(sent, error), undo))) {
-    const fields = { ...logNames(sent.record), provider: providerId, action: action.kind };
+  const { record, intent } = sent;
+  const { problem, code, said, status } = error;
+  if (isUndone(intent, error) && (await refuse(context, sent, toApiError(sent, error)))) {
+    const fields = { ...logNames(record), provider: record.providerId, action: intent.kind };
     context.log.warn({ ...fields, problem, code, said }, 'the provider refused a change of a volume');
     return true;
   }
-  await onLastAttempt(context, sent, async (tx, { record }) => {
-    if (status !== null) await writeVolume(tx, record, { action: { ...record.action, answer: status } });
-    return true;
-  });
+  if (status !== null) await writeAnswer(context, sent, status);
   return false;
 }
 
-/** Withdraws the intent and stores the reason for the waiting request. Returns false if the intent continues. */
-export function refuse(
-  context: VolumeContext,
-  sent: Sent,
-  reason: ApiError,
-  undo: Undo = undoIntent,
-): Promise<boolean> {
-  return onLastAttempt(context, sent, async (tx, current) => {
-    if (!(await undo(tx, current, context.clock.now()))) return false;
-    const undone = await tx.volumes.byId(current.record.id);
-    if (undone !== null) await writeVolume(tx, undone, { refusal: toRefusal(current.record.action, reason) });
-    return true;
+/** Whether a request waits for the intent. The attachments of a launch and of an ended deployment are tried again. */
+function isAsked({ kind, until }: Pending['intent']): boolean {
+  return until !== null || kind === 'create';
+}
+
+/** Whether the error proves that neither this call nor an earlier one for the intent had an effect. */
+function isUndone(intent: Pending['intent'], error: ProviderError): boolean {
+  if (intent.attempt === 1 && isAsked(intent)) return !error.mayHaveHappened;
+  // An earlier detach may have detached the volume.
+  return isDecided(error) && (intent.attempt === 1 || intent.kind !== 'detach');
+}
+
+/** Withdraws the intent and stores the reason for a waiting request. Returns false if the intent continues. */
+export async function refuse(context: VolumeContext, pending: Pending, reason: ApiError): Promise<boolean> {
+  const isWithdrawn = await onLastAttempt(context, pending, (tx, { intent, ...snapshot }) => {
+    const refusal = isAsked(intent) ? toRefusal(intent, reason) : snapshot.record.refusal;
+    return withdraw(tx, snapshot, intent, context.clock.now(), refusal);
   });
+  return isWithdrawn === true;
 }
 
 /** These problems concern the caller or the rate, so they prove nothing about an earlier call. */
@@ -120,7 +154,7 @@ export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
 ];
 
 /** Whether the refusal is about the change itself, not about the caller, the rate or a running operation. */
-export function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
+function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
   return !mayHaveHappened && code !== 'operation_in_progress' && !ABOUT_THIS_CALL.includes(problem);
 }
 
@@ -131,12 +165,12 @@ const shortages: Readonly<Record<Shortage, string>> = {
 };
 
 /** The error for the user. The provider's own text goes to the log only. */
-export function toApiError({ record }: Sent, error: ProviderError): ApiError {
-  const { providerId, volumeId } = record;
+export function toApiError(pending: Pending, error: ProviderError): ApiError {
+  const { providerId, volumeId } = pending.record;
   const reason = shortageOf(error);
   if (reason !== undefined)
     return new ApiError('VALIDATION_ERROR', `${providerId} ${shortages[reason]}; nothing changed.`, {
       details: { volumeId, reason },
     });
-  return refusedError(toCall(record), error);
+  return refusedError(toCall(pending), error);
 }

@@ -8,11 +8,11 @@ import { toCall } from '../../volumes/settle.ts';
 import { isInTransit, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 import { applyVolumeObservation, credibleGb } from './apply-observation.ts';
-import { findAttachment, sendAttachment, syncAttachments } from './attachments.ts';
+import { sendAttachment, syncAttachments } from './attachments.ts';
 import { syncCreation } from './creation.ts';
 import { proveDeletion, startDeletion } from './deletion.ts';
 import { endBillOfFailed, getKnownVolume } from './observe.ts';
-import { beginAttempt, refuse, type Shown, settleError, type VolumeContext } from './step.ts';
+import { type Pending, refuse, type Shown, send, type VolumeContext } from './step.ts';
 
 /** Pauses between two syncs of a volume: while a request waits, while it changes, while it is broken, and at rest. */
 const AWAITED_MS = 1_500;
@@ -24,7 +24,7 @@ export const SETTLED_MS = 15 * 60_000;
 export async function syncVolume(sync: SyncContext, id: string): Promise<number | null> {
   const volumeProvider = toVolumeProvider(sync.provider);
   const snapshot = await readVolumeSnapshot(sync.store.read, id);
-  if (volumeProvider === null || snapshot === null) return null;
+  if (volumeProvider === null) return null;
   const context: VolumeContext = { ...sync, volumeProvider };
   const error = await orProviderError(step(context, snapshot));
   if (error instanceof ProviderError) {
@@ -33,66 +33,63 @@ export async function syncVolume(sync: SyncContext, id: string): Promise<number 
     context.log.debug(fields, 'a call about a volume failed');
   }
   const after = await readVolumeSnapshot(sync.store.read, id);
-  if (after === null) return null;
   // A new volume is read at once.
   const isMade = snapshot.record.providerVolumeId === null && after.record.providerVolumeId !== null;
   return isMade ? 0 : pauseMs(context, after);
 }
 
+/** What is wanted of the volume and not observed yet. */
+function pendingOf(snapshot: VolumeSnapshot): Pending[] {
+  const { record, attachments } = snapshot;
+  const intents = [record.action, ...attachments.map(({ intent }) => intent)];
+  return intents.flatMap((intent) => (intent === null ? [] : [{ ...snapshot, intent }]));
+}
+
 function pauseMs({ clock, options, random }: VolumeContext, snapshot: VolumeSnapshot): number | null {
   const { record } = snapshot;
-  const { action, status, startedAt, deletedAt } = record;
+  const { status, startedAt, deletedAt } = record;
   if (status === 'deleted' && !isBeingDeleted(record)) return null;
-  if (action !== null || isBeingDeleted(record)) {
-    const isAwaited = action !== null && clock.now() - action.since < options.lifecycleWaitMs;
-    return isAwaited ? AWAITED_MS : CHANGING_MS;
-  }
+  const pending = pendingOf(snapshot);
+  if (pending.some(({ intent }) => clock.now() - intent.since < options.lifecycleWaitMs)) return AWAITED_MS;
+  if (pending.length > 0 || status === 'creating' || isBeingDeleted(record)) return CHANGING_MS;
   if (status === 'error') return startedAt !== null && deletedAt === null ? FAILED_MS : null;
   return Math.round(SETTLED_MS * (0.75 + random.next() / 2));
 }
 
 /** @throws {ProviderError} */
 async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
-  const { record } = snapshot;
-  const { action } = record;
+  const { record, attachments } = snapshot;
   if (isBeingDeleted(record)) return proveDeletion(context, record);
   if (record.status === 'deleted') return;
-  // The request is over, or its process has ended. The intent is withdrawn, unless an earlier call was sent.
-  if (action !== null && isExpired(action, context.clock.now())) {
-    const unsent = { ...snapshot, record: { ...record, action } };
-    if (await refuse(context, unsent, notReached(toCall(unsent.record)))) return;
-  }
-  if (action?.kind === 'delete') return startDeletion(context, snapshot);
+  const pending = pendingOf(snapshot);
+  // The request is over, or its process has ended.
+  const expired = pending.find(({ intent }) => isExpired(intent, context.clock.now()));
+  if (expired !== undefined && (await refuse(context, expired, notReached(toCall(expired))))) return;
+  if (record.action?.kind === 'delete') return startDeletion(context, { ...snapshot, intent: record.action });
   if (isWaitingForLaunch(snapshot)) return;
-  if (record.status === 'error' && !snapshot.attachments.some(isInTransit))
-    return endBillOfFailed(context, record);
+  if (record.status === 'error' && !attachments.some(isInTransit)) return endBillOfFailed(context, record);
   if (record.providerVolumeId === null) return syncCreation(context, snapshot);
   const begunAt = context.clock.now();
-  const observed = (await sendUnsent(context, snapshot)) ?? (await read(context, snapshot));
-  if (observed === null) return;
-  await applyVolumeObservation(context, observed, begunAt);
-  const synced = await readVolumeSnapshot(context.store.read, record.id);
-  if (synced !== null) await syncAttachments(context, synced, observed.volume);
-}
-
-async function read(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
-  const volume = await getKnownVolume(context, snapshot.record);
-  return volume === null ? null : { snapshot, volume };
+  const shown = (await sendAsked(context, pending)) ?? (await getKnownVolume(context, snapshot));
+  if (shown === null) return;
+  await applyVolumeObservation(context, shown, begunAt);
+  await syncAttachments(context, await readVolumeSnapshot(context.store.read, record.id), shown.volume);
 }
 
 /** Sends the intent of a waiting request now. Returns the volume in the answer, or null without an answer. */
-async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
-  const { action } = snapshot.record;
-  if (action === null || !isUnsent(action)) return null;
-  if (action.kind === 'resize') return sendResize(context, snapshot);
-  const attachment = findAttachment(snapshot, action);
-  return attachment === undefined ? null : sendAttachment(context, snapshot, attachment);
+async function sendAsked(context: VolumeContext, pending: readonly Pending[]): Promise<Shown | null> {
+  const asked = pending.find(({ intent }) => isUnsent(intent) && intent.until !== null);
+  if (asked === undefined) return null;
+  if (asked.intent.kind === 'resize') return sendResize(context, asked);
+  const attachment = asked.attachments.find((it) => it.deploymentId === asked.intent.deploymentId);
+  return attachment === undefined ? null : sendAttachment(context, asked, attachment.deployment);
 }
 
-/** Whether all attachments wait for a deploying instance. Until it exists, the provider has nothing to show. */
-function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
+/** Whether all that is wanted waits for a deploying instance. Until it exists, the provider has nothing to show. */
+function isWaitingForLaunch({ record, attachments }: VolumeSnapshot): boolean {
   const open = attachments.filter(isInTransit);
   return (
+    record.action === null &&
     open.length > 0 &&
     open.every(({ deployment, state }) => state === 'attaching' && deployment.status === 'deploying')
   );
@@ -102,16 +99,11 @@ function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
  * Sends a resize once, unless the provider shows that size already. Returns the volume as the provider then shows it.
  * @throws {ProviderError}
  */
-async function sendResize(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
-  const { providerVolumeId, providerSizeGb, action } = snapshot.record;
-  const toSizeGb = action?.toSizeGb ?? 0;
-  if (credibleGb(context, snapshot.record, providerSizeGb ?? 0) >= toSizeGb) return null;
-  const sent = await beginAttempt(context, snapshot);
-  if (sent === null || providerVolumeId === null) return null;
-  const { client } = context.provider;
-  const resizing = client.resizeVolume(providerVolumeId, toSizeGb, context.call);
-  const volume = await orProviderError(resizing);
-  if (!(volume instanceof ProviderError)) return { snapshot: sent, volume, isAccepted: true };
-  await settleError(context, sent, volume);
-  return null;
+async function sendResize(context: VolumeContext, pending: Pending): Promise<Shown | null> {
+  const { providerVolumeId, providerSizeGb } = pending.record;
+  const { toSizeGb = 0 } = pending.intent;
+  const isShown = credibleGb(context, pending.record, providerSizeGb ?? 0) >= toSizeGb;
+  if (isShown || providerVolumeId === null) return null;
+  const { provider, call } = context;
+  return send(context, pending, () => provider.client.resizeVolume(providerVolumeId, toSizeGb, call));
 }

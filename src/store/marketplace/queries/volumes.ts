@@ -38,6 +38,10 @@ const newVolumesToSync = prepared((connection: Connection, { provider }: { provi
   idsAtProvider(connection, provider, needsSync(connection)),
 );
 
+const volumesInTransit = prepared(({ db, attachments }: Connection) =>
+  db.select({ id: attachments.volumeId }).from(attachments).where(sql`${attachments.state} <> 'attached'`),
+);
+
 function idsAtProvider({ db, volumes }: Connection, provider: string, condition: SQL) {
   return db
     .select({ id: volumes.id })
@@ -85,7 +89,13 @@ export function volumeReader(connection: Connection): VolumeReader {
       return { volumes: page, total: all?.count ?? 0 };
     },
     toSync: async (provider) => (await volumesToSync(connection, { provider })).map(({ id }) => id),
-    newToSync: async (provider) => (await newVolumesToSync(connection, { provider })).map(({ id }) => id),
+    newToSync: async (provider) => {
+      const ids = (await volumesInTransit(connection, {})).map(({ id }) => id);
+      const inTransit =
+        ids.length === 0 ? [] : await idsAtProvider(connection, provider, inArray(volumes.id, ids));
+      const found = [...(await newVolumesToSync(connection, { provider })), ...inTransit];
+      return [...new Set(found.map(({ id }) => id))];
+    },
     countByProvider: () => countLive(),
     countOfOtherSize: () => countLive(isNotNull(volumes.providerSizeGb)),
     attachmentsOf: (wanted) => attachmentsOf(connection, wanted),
@@ -120,7 +130,7 @@ export function isLive({ status }: Connection['volumes']): SQL {
 
 /** The same text as the partial index's condition, so that the index is used. */
 function needsSync({ volumes }: Connection): SQL {
-  return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
+  return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted' OR ${volumes.status} = 'creating')`;
 }
 
 const recordUsage = preparedWrite(
