@@ -137,7 +137,8 @@ describe('a provider that answers 404 for everything', () => {
     });
     expect((await losses()).held).toBe(MACHINES - CAP - 1);
     setup.plain.faults.plan = () => 'none';
-    await setup.clock.advance(10 * MINUTE_MS);
+    // Two of its longest pauses: one until it deletes the machine, one until it reads that it is gone.
+    await setup.clock.advance(13 * MINUTE_MS);
     expect((await read(setup, held.id)).cleanup).toBe('done');
     expect(setup.plain.instances.some(({ id }) => id === held.providerInstanceId)).toBe(false);
   });
