@@ -258,6 +258,10 @@ describe('a decision about a machine that no live instance has', () => {
       tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null }),
     );
     await expect(decideOrphan.perform(deps, actor, order)).rejects.toThrow('there is nothing to adopt');
-    expect(await audited(berth)).toEqual(['machine.adopt refused', 'machine.adopt refused']);
+    await store.transact((tx) =>
+      tx.alarms.put({ ...alarm, kind: 'leftover', since: now, lastSeenAt: now, acknowledgedBy: null }),
+    );
+    await expect(decideOrphan.perform(deps, actor, order)).rejects.toThrow('Only parts of');
+    expect(new Set(await audited(berth))).toEqual(new Set(['machine.adopt refused']));
   });
 });

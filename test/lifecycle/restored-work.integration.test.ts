@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { backUp } from '../support/restored.ts';
-import { anOrder } from '../support/rows/orchestrator-rows.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 import { until } from '../support/time/until.ts';
 import {
@@ -182,75 +181,6 @@ describe('a row of the backup whose machine the platform does not show', () => {
   const hiding = (hidden: () => string | undefined) => (driver: PlatformDriver) => ({
     ...withListing(driver, (items) => items.filter(({ ref }) => ref !== hidden())),
     get: async (ref: string) => (ref === hidden() ? ({ answer: 'gone' } as const) : driver.get(ref)),
-  });
-
-  it('is not ended by a listing that lacks too much, and its machine is taken when it is shown', async () => {
-    await using first = await startFirst({ platform: { bootMs: [2_000, 2_000] } });
-    const others = [await make(first), await make(first)];
-    const { body } = await first.request('POST', '/instances', { body: instanceRequest() });
-    const id = String(body['id']);
-    const restore = await backUp(first);
-    await first.waitFor(id, 'ONLINE');
-    let isEmpty = true;
-    const orders: string[] = [];
-    await using restored = await restore({
-      wrapDriver: (driver) => ({
-        ...withListing(driver, (items) => (isEmpty ? [] : items)),
-        get: async (ref) => (isEmpty ? { answer: 'gone' } : driver.get(ref)),
-        create: async (spec, cookie) => {
-          orders.push('create');
-          return driver.create(spec, cookie);
-        },
-        destroy: async (ref, cookie) => {
-          orders.push('destroy');
-          return driver.destroy(ref, cookie, anOrder);
-        },
-      }),
-      prepare: (store) =>
-        store.transact(async (tx) => {
-          await tx.instances.byId(id);
-          const work = await tx.work.of(id);
-          if (work !== null) await tx.work.put({ ...work, deadlineAt: 1 });
-        }),
-    });
-    await until('it logs what waits', () =>
-      restored.lines.some(({ message }) => /their work waits/.test(message)),
-    );
-    expect(await restored.read(`/instances/${id}`)).toBe('PROVISIONING');
-    isEmpty = false;
-    await until('it is ONLINE', async () => (await restored.read(`/instances/${id}`)) === 'ONLINE');
-    for (const other of others) expect(await restored.read(`/instances/${other}`)).toBe('ONLINE');
-    expect(orders).toEqual([]);
-    await until('it logs that all work continues', () =>
-      restored.lines.some(({ message }) => /all work continues/.test(message)),
-    );
-  });
-
-  it('is not stopped when it was started since: it becomes ONLINE when it is shown', async () => {
-    await using first = await startFirst();
-    const id = await make(first);
-    const others = [await make(first), await make(first)];
-    await stop(first, id);
-    const restore = await backUp(first);
-    await first.request('POST', `/instances/${id}/start`);
-    await first.waitFor(id, 'ONLINE');
-    let isEmpty = true;
-    const stops: string[] = [];
-    await using restored = await restore({
-      reconcile: { watchIntervalMs: 50 },
-      wrapDriver: (driver) => ({
-        ...withListing(driver, (items) => (isEmpty ? [] : items)),
-        get: async (ref) => (isEmpty ? { answer: 'gone' } : driver.get(ref)),
-        stop: async (ref, cookie) => {
-          stops.push(ref);
-          return driver.stop(ref, cookie);
-        },
-      }),
-    });
-    isEmpty = false;
-    await until('it is ONLINE', async () => (await restored.read(`/instances/${id}`)) === 'ONLINE');
-    for (const other of others) expect(await restored.read(`/instances/${other}`)).toBe('ONLINE');
-    expect(stops).toEqual([]);
   });
 
   it('holds back only its own work while the look at it fails', async () => {

@@ -91,7 +91,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 function toCells<Row>(name: keyof Row & string, first: Row | undefined, now: number): Cells<Row> {
   const head = headOf(name);
   return {
-    head: `${head.charAt(0).toUpperCase()}${head.slice(1)}`,
+    head: `${head.charAt(0).toUpperCase()}${head.slice(1)}`.replace(/^Usd\b/, 'USD'),
     cell: (row) => fieldCell(name, row[name], now),
     isNumber: typeof first?.[name] === 'number',
   };

@@ -147,4 +147,12 @@ describe('a volume that is listed under a later name than its restored row has',
     expect([await isRemoved(G1), await isRemoved(G2)]).toEqual([false, false]);
     expect(alarms.listOpen()).toMatchObject([{ kind: 'orphan_volume', subject: G2 }]);
   });
+
+  it('is an alarm and stays if it has no row at all', async () => {
+    const ref = `berth-vol-${'2'.repeat(32)}`;
+    show(ref, 'a');
+    await listTwice();
+    expect(alarms.listOpen()).toMatchObject([{ kind: 'orphan_volume', subject: ref }]);
+    expect(await isRemoved(ref)).toBe(false);
+  });
 });

@@ -122,11 +122,12 @@ async function setUp({ note = PARTIAL, ageMs = GRACE_MS, ref = REF, row }: Setti
 
 describe('a machine that cannot be adopted', () => {
   it('is an alarm after two listings have shown it, and stays', async () => {
-    const { listing, orders, standing } = await setUp();
+    const { listing, orders, standing, workOf } = await setUp();
     await listing();
     expect(standing()).toEqual([`row_lost ${REF}`]);
     for (let seen = 0; seen < 5; seen++) await listing();
-    expect([orders(), standing()]).toEqual([[], [`row_lost ${REF}`, `orphan_machine ${REF}`]]);
+    expect(standing()).toEqual([`row_lost ${REF}`, `orphan_machine ${REF}`]);
+    expect([orders(), await workOf(REF)]).toEqual([[], undefined]);
   });
 
   it('is none while it is younger than the grace', async () => {
@@ -155,9 +156,9 @@ describe('a machine that cannot be adopted', () => {
     ['has no note of ours', 'made by hand', [`orphan_machine ${REF}`]],
     ['has a whole note of an account that is not there', wholeNote({ accountId: 'x' }), [`row_lost ${REF}`]],
   ])('that %s', async (_name, note, expected) => {
-    const { listing, standing } = await setUp({ note });
+    const { listing, standing, workOf } = await setUp({ note });
     for (let seen = 0; seen < 2; seen++) await listing();
-    expect(standing()).toEqual(expected);
+    expect([standing(), await workOf(REF)]).toEqual([expected, undefined]);
   });
 
   it('is none in a restored database: its row may have been lost', async () => {

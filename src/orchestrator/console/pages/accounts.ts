@@ -17,7 +17,7 @@ export const accountsPage: Page = async ({ store: { read } }, { now }) => {
     title: 'Accounts',
     body: html`<h1>Accounts and keys</h1>
 ${live('accounts', html`<h2>Accounts</h2>${table(accountColumns, accounts, 'No accounts.', now)}`)}
-${live('keys', html`<h2>Their API keys</h2>${table(keyColumns, keys, 'No keys. `berth keys create` creates one.', now)}`)}
+${live('keys', html`<h2>Their API keys</h2>${table(keyColumns, keys, 'No keys: create one with berth keys create.', now)}`)}
 ${live('operators', html`<h2>Operators’ keys</h2>${table(operatorKeyColumns, operators, 'No operator keys.', now)}`)}`,
   };
 };
