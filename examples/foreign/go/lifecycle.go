@@ -27,10 +27,10 @@ func (s *server) step(r *record) bool {
 	switch {
 	case r.Status == "DESTROYING":
 		s.destroy(r)
-	case r.Starting || r.Status == "PROVISIONING":
-		s.boot(r)
 	case r.Status == "STOPPING":
 		s.stop(r)
+	case r.Starting || r.Status == "PROVISIONING":
+		s.boot(r)
 	case r.Status == "STOPPED" && form("reaped"):
 		if s.pause(r, 5000) {
 			s.set(r, "OFFLINE")

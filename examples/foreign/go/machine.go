@@ -159,8 +159,8 @@ func (m machine) pid() int {
 		return 0
 	}
 	pid, _ := strconv.Atoi(string(text))
-	arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if pid == 0 || len(arguments) == 0 || syscall.Kill(pid, 0) != nil {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if pid == 0 || len(stat) == 0 || strings.Contains(string(stat), ") Z ") {
 		return 0
 	}
 	return pid
