@@ -203,7 +203,11 @@ func (m machine) unmount(id string) error {
 
 // host executes a script with the mounts of the machine, but with the files of this host.
 func (m machine) host(script string, arguments ...string) error {
-	all := append([]string{"-t", strconv.Itoa(m.pid()), "-m", "--", "/bin/sh", "-c", script, "host"}, arguments...)
+	pid := m.pid()
+	if pid == 0 {
+		return errors.New("the machine does not run")
+	}
+	all := append([]string{"-t", strconv.Itoa(pid), "-m", "--", "/bin/sh", "-c", script, "host"}, arguments...)
 	if out, err := exec.Command("nsenter", all...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %s", err, out)
 	}
