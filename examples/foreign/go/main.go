@@ -129,8 +129,11 @@ func (s *server) end(temporary bool) {
 	}
 }
 
-// certificate makes a certificate for 127.0.0.1 that is its own authority, and writes it to a file.
+// certificate makes a certificate for 127.0.0.1 that is its own authority, and writes it to a file. A restart reads it again.
 func certificate(file string) tls.Certificate {
+	if kept, err := tls.LoadX509KeyPair(file, file); err == nil {
+		return kept
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		log.Fatal(err)
@@ -148,8 +151,13 @@ func certificate(file string) tls.Certificate {
 	if err != nil {
 		log.Fatal(err)
 	}
+	keyBytes, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		log.Fatal(err)
+	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := os.WriteFile(file, text, 0o644); err != nil {
+	text = append(text, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyBytes})...)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		log.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
