@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"flag"
@@ -140,6 +141,7 @@ func certificate(file string) tls.Certificate {
 	}
 	template := x509.Certificate{
 		SerialNumber:          big.NewInt(time.Now().UnixNano()),
+		Subject:               pkix.Name{CommonName: "127.0.0.1"},
 		NotBefore:             time.Now().Add(-time.Hour),
 		NotAfter:              time.Now().AddDate(0, 1, 0),
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
