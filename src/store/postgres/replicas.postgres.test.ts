@@ -206,8 +206,10 @@ describe('two replicas', () => {
   it('create resources for an account concurrently, and it is closed after them', async () => {
     const order: string[] = [];
     const closings: Promise<void>[] = [];
-    await a.transact(async ({ accountUse }) => {
+    await a.transact(async ({ accountUse, credentials }) => {
       await accountUse.keepOpen(accountId);
+      // The lock is sent without waiting for it. This read is answered after it.
+      await credentials.accountById(accountId);
       await b.transact((beside) => beside.accountUse.keepOpen(accountId));
       order.push('made beside');
       closings.push(
