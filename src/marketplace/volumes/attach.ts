@@ -63,19 +63,18 @@ interface Request {
 
 interface Change {
   kind: 'attach' | 'detach';
-  via: AttachmentRecord['state'];
   /** The state of the attachment when the change is done; undefined: no attachment. */
   end: AttachmentRecord['state'] | undefined;
   /** Returns whether there is anything to do. @throws {ApiError} if the change is not allowed */
   begin(deps: AttachDeps, tx: Transaction, request: Request): Promise<boolean>;
 }
 
-const attach: Change = { kind: 'attach', via: 'attaching', end: 'attached', begin: beginAttach };
-const detach: Change = { kind: 'detach', via: 'detaching', end: undefined, begin: beginDetach };
+const attach: Change = { kind: 'attach', end: 'attached', begin: beginAttach };
+const detach: Change = { kind: 'detach', end: undefined, begin: beginDetach };
 
 /** Writes the intent and waits until the provider shows the change. */
 async function changeAttachment(
-  { kind, via, end, begin }: Change,
+  { kind, end, begin }: Change,
   deps: AttachDeps,
   caller: Caller,
   volumeId: string,
@@ -92,7 +91,8 @@ async function changeAttachment(
     const now = clock.now();
     const request = { volumeProvider, record, deployment, existing, known, by: caller.userId, now };
     if (!(await begin(deps, tx, request))) return null;
-    const attempt = known?.state === via ? 1 : 0;
+    // An earlier call may still take effect, also one for the opposite.
+    const attempt = known === undefined || known.intent === null ? 0 : 1;
     const intent = { kind, by: caller.userId, since: now, until, attempt, deploymentId };
     return askVolume(tx, record, intent, kind === 'attach' ? { status: 'attached' } : {});
   });

@@ -8,7 +8,7 @@ import { type AskedVolume, detachIntent, endVolumeAction } from './intents.ts';
 import {
   type AttachmentSnapshot,
   currentOf,
-  readVolumeSnapshot,
+  readConsistently,
   transactOnVolume,
   type VolumeChange,
   type VolumeSnapshot,
@@ -124,7 +124,9 @@ export function awaitVolume(
   const row = { id: record.id, action: intent };
   return awaitIntent<ReturnType<typeof see>>({ store, clock }, row, toCall(asked), {
     isDone,
-    read: async () => see(await readVolumeSnapshot(store.read, record.id)),
+    // Another request for the same change replaces the intent, and the change goes on.
+    goesOn: ({ action }) => action?.kind === intent.kind,
+    read: async () => see(await readConsistently(store.read, record.id)),
     withdraw: () =>
       transactOnVolume(store, record.id, async (tx, snapshot) => {
         const seen = see(snapshot);

@@ -15,7 +15,10 @@ export interface VolumeSnapshot {
   attachments: readonly AttachmentSnapshot[];
 }
 
-/** Reads without locks, the volume first, whose row is never removed. While its revision is unchanged, the rows read after it belong to it. */
+/**
+ * Reads without locks. The volume's row is read first: as long as its revision is unchanged, the attachments are those of
+ * that revision.
+ */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
@@ -26,6 +29,18 @@ export async function readVolumeSnapshot(
     record,
     attachments: await withDeployments(read, await read.volumes.attachmentsOf({ volumeId: id })),
   };
+}
+
+/** Reads the volume and its attachments as they were at one moment. */
+export async function readConsistently(
+  read: Pick<Reader, 'volumes' | 'deployments'>,
+  id: string,
+): Promise<VolumeSnapshot> {
+  for (;;) {
+    const snapshot = await readVolumeSnapshot(read, id);
+    const record = await read.volumes.byId(id);
+    if (record?.revision === snapshot.record.revision) return snapshot;
+  }
 }
 
 /** Locks the deployments by id, then the volume, as all code does. Returns null if the volume has changed. */

@@ -12,7 +12,11 @@ import { onLastAttempt, type Pending, type Shown, send, type VolumeContext } fro
 /** The time after which a call without a visible effect is repeated. */
 const REPEATED_AFTER_MS = 5_000;
 
-/** O: both calls may be repeated; an orchestrator "may ignore" the volumes of a create, "and the client attaches". */
+/**
+ * O: both calls may be repeated; an orchestrator "may ignore" the volumes of a create, "and the client attaches". A call
+ * that fails does not keep the other attachments from theirs.
+ * @throws {ProviderError} the first failure
+ */
 export async function syncAttachments(
   context: VolumeContext,
   { record: { id }, attachments }: VolumeSnapshot,
@@ -20,6 +24,7 @@ export async function syncAttachments(
 ): Promise<void> {
   if (observed.status === 'ATTACHING' || observed.status === 'DETACHING' || observed.status === 'CREATING')
     return;
+  let failure: ProviderError | undefined;
   for (const { deploymentId } of attachments) {
     // Each call writes its attempt, so the volume is read again.
     const current = await readVolumeSnapshot(context.store.read, id);
@@ -30,9 +35,12 @@ export async function syncAttachments(
     const pending = { ...current, intent };
     const silentMs = context.clock.now() - (intent.sentAt ?? Number.NEGATIVE_INFINITY);
     if (isGivenUp(context, intent, deployment, observed)) await giveUp(context, pending);
-    else if (silentMs >= REPEATED_AFTER_MS && isToSend(intent, deployment) && !isExclusive(current.record))
-      await sendAttachment(context, pending, deployment);
+    else if (silentMs >= REPEATED_AFTER_MS && isToSend(intent, deployment) && !isExclusive(current.record)) {
+      const answer = await orProviderError(sendAttachment(context, pending, deployment));
+      if (answer instanceof ProviderError) failure ??= answer;
+    }
   }
+  if (failure !== undefined) throw failure;
 }
 
 function isToSend({ kind }: VolumeIntent, deployment: DeploymentRecord): boolean {

@@ -71,7 +71,7 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   if (record.providerVolumeId === null) return syncCreation(context, snapshot);
   const begunAt = context.clock.now();
   const shown = (await sendAsked(context, pending)) ?? (await getKnownVolume(context, snapshot));
-  if (shown === null) return;
+  if (shown === null) return record.status === 'error' ? endBillOfFailed(context, record) : undefined;
   await applyVolumeObservation(context, shown, begunAt);
   await syncAttachments(context, await readVolumeSnapshot(context.store.read, record.id), shown.volume);
 }
