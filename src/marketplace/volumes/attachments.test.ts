@@ -125,6 +125,13 @@ describe('a detachment', () => {
     expect(await stored()).toMatchObject({ status: 'available', action: null });
   });
 
+  it('of an ended deployment is awaited by each of two requests', async () => {
+    await world.update(deploymentId, { status: 'terminated-provider', cleanup: 'none' });
+    await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
+    world.plain('a').faults.plan = (method) => (method === 'detachVolume' ? { lateMs: 4_000 } : 'none');
+    expect(await Promise.all([detach(), detach()])).toEqual(['done', 'done']);
+  });
+
   it('completes where the volume has broken', async () => {
     world.plain('a').options.volumeMs = 60_000;
     const asked = detach();
