@@ -152,6 +152,11 @@ export function isEnd(status: string): boolean {
   return status === 'DESTROYING' || status === 'DESTROYED';
 }
 
+/** Whether it is of the end of a run, when all destroyed instances are read again; DEL-STAYS-001 judges that. */
+export function isReadAgain({ step }: Exchange): boolean {
+  return step === 'cleanup/read-again' || step === 'cleanup/last-list';
+}
+
 /** The polled reads, in the order of sending. */
 export function reads({ observations }: InstanceTimeline): Observation[] {
   return observations.filter(({ source }) => source === 'get');

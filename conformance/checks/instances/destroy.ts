@@ -6,7 +6,15 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { FRESH_MS, isEnd, type Observation } from '../../evidence/instances.ts';
+import {
+  acceptedDelete,
+  FRESH_MS,
+  isBefore,
+  isEnd,
+  isReadAgain,
+  type Observation,
+} from '../../evidence/instances.ts';
+import { READ_AGAIN_MS } from '../../resources/read-again.ts';
 import { stringField } from '../../text/json.ts';
 import { duration } from '../../text/wording.ts';
 import { answerOf, isSuccess, listOf, statusOf, successOf } from '../../transcript/exchange.ts';
@@ -24,6 +32,12 @@ import {
 const scenarios = ['destroy'];
 
 export const destroyChecks: readonly Check[] = [
+  {
+    id: 'DEL-STAYS-001',
+    level: 'lifecycle',
+    scenarios: ['create', 'destroy'],
+    judge: judgeStays,
+  },
   {
     id: 'DEL-200-001',
     level: 'lifecycle',
@@ -81,6 +95,48 @@ const shown = (exchange: Exchange): string => stringField(successOf(exchange), '
 
 function isIdempotent(exchange: Exchange, statuses: readonly string[]): boolean {
   return statusOf(exchange) === 404 || (statusOf(exchange) === 200 && statuses.includes(shown(exchange)));
+}
+
+/** A destroyed instance is read again at the end of the run, when no replica can still show what was. */
+function judgeStays(evidence: Evidence): Finding {
+  evidence.steps('create/post');
+  const lives = evidence.instances.flatMap((timeline) => {
+    const asked = acceptedDelete(timeline);
+    const gone = timeline.observations.find(
+      ({ status, exchange, source }) =>
+        source === 'get' && ['404', 'DESTROYED'].includes(status) && asked && isBefore(asked, exchange),
+    );
+    const again = timeline.observations.filter(({ exchange }) => isReadAgain(exchange));
+    return gone === undefined || again.length === 0 ? [] : [{ gone: gone.exchange, again, id: timeline.id }];
+  });
+  if (lives.length === 0) return notTested('no destroyed instance was read again at the end of the run');
+  const finding = judgeEach(
+    lives,
+    'destroyed instances, read again at the end',
+    ({ gone, again, id }) => {
+      const back = again.find(
+        ({ status, exchange }) =>
+          !isEnd(status) && status !== '404' && exchange.sentAt - gone.endedAt > FRESH_MS,
+      );
+      return back && { ...backProblem(id, back, back.exchange.sentAt - gone.endedAt), shown: back.exchange };
+    },
+    ({ again }) => again.at(-1)?.exchange,
+  );
+  const shortest = Math.min(
+    ...lives.map(({ gone, again }) => (again.at(-1)?.exchange.sentAt ?? 0) - gone.endedAt),
+  );
+  return finding.verdict !== 'pass' || shortest >= READ_AGAIN_MS
+    ? finding
+    : notTested(
+        `it was read again ${duration(shortest)} after it was gone, and it takes ${duration(READ_AGAIN_MS)} (--observe-s ${READ_AGAIN_MS / 1000}, or more)`,
+      );
+}
+
+function backProblem(id: string, { status, source }: Observation, afterMs: number): Problem {
+  return {
+    expected: `${id}, which read 404 or DESTROYED after its DELETE, stays destroyed`,
+    actual: `${source === 'list' ? 'GET /instances lists it as' : 'it reads'} ${status}, ${duration(afterMs)} later: it is back, and was destroyed again`,
+  };
 }
 
 function judgeGone(evidence: Evidence): Finding {
