@@ -100,7 +100,7 @@ function isIdempotent(exchange: Exchange, statuses: readonly string[]): boolean 
 /** A destroyed instance is read again at the end of the run, when no replica can still show what was. */
 function judgeStays(evidence: Evidence): Finding {
   evidence.steps('create/post');
-  const lives = evidence.instances.flatMap((timeline) => {
+  const lives = evidence.instancesAtEnd.flatMap((timeline) => {
     const asked = acceptedDelete(timeline);
     const gone = timeline.observations.find(
       ({ status, exchange, source }) =>
@@ -217,7 +217,8 @@ function judgeEarly(evidence: Evidence): Finding {
 /** The instance in the last list of the run, if that shows it alive. */
 function aliveInLastList({ exchanges, instances }: Evidence, asked: Exchange): Observation | undefined {
   const last = exchanges.findLast(
-    (exchange) => exchange.request.path === '/instances' && listOf(exchange) !== undefined,
+    (exchange) =>
+      exchange.request.path === '/instances' && listOf(exchange) !== undefined && !isReadAgain(exchange),
   );
   return instances
     .find(({ deletes }) => deletes.includes(asked))

@@ -8,7 +8,6 @@ import {
   type InstanceTimeline,
   isBefore,
   isEnd,
-  isReadAgain,
   type Observation,
   pairs,
   reads,
@@ -44,7 +43,7 @@ export const traceChecks: readonly Check[] = [
  */
 function steps(evidence: Evidence): Step[] {
   return evidence.instances.flatMap((timeline) => {
-    const seen = beforeReadAgain(timeline).filter(({ source }) => source !== 'list');
+    const seen = timeline.observations.filter(({ source }) => source !== 'list');
     return seen.flatMap((after, index) => {
       const before = seen
         .slice(0, index)
@@ -52,14 +51,6 @@ function steps(evidence: Evidence): Step[] {
       return before === undefined ? [] : [{ timeline, before, after }];
     });
   });
-}
-
-/** What was seen before an instance came back: that it did is judged elsewhere. */
-function beforeReadAgain({ observations }: InstanceTimeline): readonly Observation[] {
-  const back = observations.findIndex(
-    ({ exchange, status }) => isReadAgain(exchange) && status !== '404' && !isEnd(status),
-  );
-  return back < 0 ? observations : observations.slice(0, back);
 }
 
 function eachStep(
@@ -177,8 +168,7 @@ function judgeEffect(evidence: Evidence): Finding {
     return [...stops, ...deletes].flatMap(({ asked, stale, what }) => {
       const next = [...timeline.starts, ...timeline.deletes].find((other) => isBefore(asked, other));
       return reads(timeline)
-        .filter(({ exchange }) => !isReadAgain(exchange) && isBefore(asked, exchange))
-        .filter(({ exchange }) => what === 'DELETE' || isUntil(exchange, next))
+        .filter(({ exchange }) => isBefore(asked, exchange) && (what === 'DELETE' || isUntil(exchange, next)))
         .map((observation): Looked => ({ timeline, asked, stale, what, observation }));
     });
   });
