@@ -10,7 +10,7 @@ import type {
   TranscriptRecord,
 } from '../transcript/records.ts';
 import { type Finding, MissingEvidence, notApplicable, notTested } from './finding.ts';
-import { type InstanceTimeline, instanceTimelines, isReadAgain } from './instances.ts';
+import { type InstanceTimeline, instanceTimelines, untilBack } from './instances.ts';
 import { type SeenObjects, seenObjects } from './objects.ts';
 import { type VolumeTimeline, volumeTimelines } from './volumes.ts';
 
@@ -48,15 +48,13 @@ export class Evidence {
     this.resources = [...last.values()];
   }
 
-  /** The instances that the run created, each with every observation of it up to `instancesAtEnd`. */
+  /** The instances that the run created, each with every observation of it; of one that came back at the end, up to then. */
   get instances(): readonly InstanceTimeline[] {
-    const first = this.exchanges.findIndex(isReadAgain);
-    const until = first < 0 ? this.exchanges : this.exchanges.slice(0, first);
-    this.#instances ??= instanceTimelines(until, this.#idsOf('instance'), this.#spotOffers);
+    this.#instances ??= this.instancesAtEnd.map(untilBack);
     return this.#instances;
   }
 
-  /** The same, with the reads at the end of the run, when all destroyed instances are read again. */
+  /** The same, with what was seen of those that came back. */
   get instancesAtEnd(): readonly InstanceTimeline[] {
     return instanceTimelines(this.exchanges, this.#idsOf('instance'), this.#spotOffers);
   }

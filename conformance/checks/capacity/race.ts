@@ -7,7 +7,12 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { acceptedDelete, type InstanceTimeline, isBefore, type Observation } from '../../evidence/instances.ts';
+import {
+  acceptedDelete,
+  type InstanceTimeline,
+  isBefore,
+  type Observation,
+} from '../../evidence/instances.ts';
 import { isLoggedIn } from '../../evidence/logins.ts';
 import { holdsUnit } from '../../scenarios/capacity/race.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
@@ -75,7 +80,12 @@ function judgeFailure(evidence: Evidence, [failed]: readonly Life[]): Finding | 
     actual: `both read ERROR${errorOf(failed.last?.instance)}, and${errorOf(again?.last?.instance)}`,
   };
   if (again !== undefined && hasFailed(again))
-    return judgeEach([again], 'instances in the place of one that failed', () => problem, ({ last }) => last?.exchange);
+    return judgeEach(
+      [again],
+      'instances in the place of one that failed',
+      () => problem,
+      ({ last }) => last?.exchange,
+    );
   if (again?.last?.status === 'ONLINE') return undefined;
   return notTested(
     `${failed.timeline.id} failed, which the contract allows: ERROR${errorOf(failed.last?.instance)}; none in its place came ONLINE or failed`,
@@ -91,7 +101,8 @@ function judgeLives(evidence: Evidence): Finding {
   const failure = judgeFailure(evidence, all.filter(hasFailed));
   if (failure !== undefined) return failure;
   const lives = all.filter((life) => !hasFailed(life));
-  if (lives.length === 0) return notTested('the only instance of the race failed; the one in its place came ONLINE');
+  if (lives.length === 0)
+    return notTested('the only instance of the race failed; the one in its place came ONLINE');
   const waiting = lives.find(({ last }) => last?.status === 'PROVISIONING');
   if (waiting !== undefined)
     return notTested(

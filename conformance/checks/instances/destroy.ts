@@ -6,15 +6,8 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import {
-  acceptedDelete,
-  FRESH_MS,
-  isBefore,
-  isEnd,
-  isReadAgain,
-  type Observation,
-} from '../../evidence/instances.ts';
-import { READ_AGAIN_MS } from '../../resources/read-again.ts';
+import { FRESH_MS, firstBack, firstGone, isEnd, type Observation } from '../../evidence/instances.ts';
+import { READ_AGAIN_MS, READ_AGAIN_STEP } from '../../resources/read-again.ts';
 import { stringField } from '../../text/json.ts';
 import { duration } from '../../text/wording.ts';
 import { answerOf, isSuccess, listOf, statusOf, successOf } from '../../transcript/exchange.ts';
@@ -35,7 +28,7 @@ export const destroyChecks: readonly Check[] = [
   {
     id: 'DEL-STAYS-001',
     level: 'lifecycle',
-    scenarios: ['create', 'destroy'],
+    scenarios: ['boot', 'destroy'],
     judge: judgeStays,
   },
   {
@@ -101,30 +94,28 @@ function isIdempotent(exchange: Exchange, statuses: readonly string[]): boolean 
 function judgeStays(evidence: Evidence): Finding {
   evidence.steps('create/post');
   const lives = evidence.instancesAtEnd.flatMap((timeline) => {
-    const asked = acceptedDelete(timeline);
-    const gone = timeline.observations.find(
-      ({ status, exchange, source }) =>
-        source === 'get' && ['404', 'DESTROYED'].includes(status) && asked && isBefore(asked, exchange),
-    );
-    const again = timeline.observations.filter(({ exchange }) => isReadAgain(exchange));
-    return gone === undefined || again.length === 0 ? [] : [{ gone: gone.exchange, again, id: timeline.id }];
+    const gone = firstGone(timeline);
+    const last = timeline.observations.findLast(
+      ({ exchange }) => exchange.step === READ_AGAIN_STEP,
+    )?.exchange;
+    return gone === undefined || last === undefined ? [] : [{ gone, last, timeline }];
   });
   if (lives.length === 0) return notTested('no destroyed instance was read again at the end of the run');
   const finding = judgeEach(
     lives,
     'destroyed instances, read again at the end',
-    ({ gone, again, id }) => {
-      const back = again.find(
-        ({ status, exchange }) =>
-          !isEnd(status) && status !== '404' && exchange.sentAt - gone.endedAt > FRESH_MS,
+    ({ gone, timeline }) => {
+      const back = firstBack(timeline);
+      return (
+        back && {
+          ...backProblem(timeline.id, back, back.exchange.sentAt - gone.endedAt),
+          shown: back.exchange,
+        }
       );
-      return back && { ...backProblem(id, back, back.exchange.sentAt - gone.endedAt), shown: back.exchange };
     },
-    ({ again }) => again.at(-1)?.exchange,
+    ({ last }) => last,
   );
-  const shortest = Math.min(
-    ...lives.map(({ gone, again }) => (again.at(-1)?.exchange.sentAt ?? 0) - gone.endedAt),
-  );
+  const shortest = Math.min(...lives.map(({ gone, last }) => last.sentAt - gone.endedAt));
   return finding.verdict !== 'pass' || shortest >= READ_AGAIN_MS
     ? finding
     : notTested(
@@ -218,7 +209,9 @@ function judgeEarly(evidence: Evidence): Finding {
 function aliveInLastList({ exchanges, instances }: Evidence, asked: Exchange): Observation | undefined {
   const last = exchanges.findLast(
     (exchange) =>
-      exchange.request.path === '/instances' && listOf(exchange) !== undefined && !isReadAgain(exchange),
+      exchange.request.path === '/instances' &&
+      listOf(exchange) !== undefined &&
+      !exchange.step.startsWith('cleanup/'),
   );
   return instances
     .find(({ deletes }) => deletes.includes(asked))

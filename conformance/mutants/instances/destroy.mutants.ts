@@ -96,33 +96,25 @@ export const destroyMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'destroyed-comes-back',
-    breaks: 'DESTROYED is terminal.',
-    reddens: ['DEL-STAYS-001'],
-    isSeenAtPaceOnly: true,
-    takesMs: 300_000,
-    behave: comesBack((_status, id) => id === 'i-00001', 75_000),
-  },
-  {
     id: 'delete-while-provisioning-is-undone',
     breaks: 'A DELETE of any live state leads to DESTROYED.',
     reddens: ['DEL-STAYS-001'],
     alsoIn: ['early-delete'],
     isSeenAtPaceOnly: true,
     takesMs: 300_000,
-    behave: comesBack((status) => status === 'PROVISIONING', 6_000),
+    behave: comesBack('PROVISIONING', 6_000),
   },
 ];
 
-/** An instance that is chosen when its DELETE comes is ONLINE again, once, so long after it was destroyed. */
-function comesBack(isChosen: (status: string, id: string) => boolean, afterMs: number): Mutant['behave'] {
+/** An instance that had the status `from` at its DELETE is ONLINE again, once, so long after it was destroyed. */
+function comesBack(from: string, afterMs: number): Mutant['behave'] {
   return (rules, hit, clock) => {
     const chosen = new Set<string>();
     return {
       ...rules,
       takesEffect(instance, operation) {
         const { id, status } = instance;
-        if (operation === 'delete' && !chosen.has(id) && isChosen(status, id)) {
+        if (operation === 'delete' && !chosen.has(id) && status === from) {
           chosen.add(id);
           clock.after(rules.destroyMs(instance) + afterMs, () => {
             hit();
