@@ -253,15 +253,6 @@ const machines: readonly Variation[] = [
     },
   },
   {
-    id: 'the-unfiltered-list-names-every-region',
-    why: '/availability?region= is the gate of a region; regions are those of the offer.',
-    behave: (rules) => ({
-      ...rules,
-      isAvailable: (offer, region) => region !== 'us-east' && rules.isAvailable(offer, region),
-      regionsShown: (offer) => [...offer.free.keys()],
-    }),
-  },
-  {
     id: 'disks-and-volumes-of-a-create-ignored',
     why: 'root_disk_size_gb is for where it is supported, and volume_ids may be ignored',
     warns: ['NEG-TYPE-002'],
