@@ -10,7 +10,7 @@ import type {
   TranscriptRecord,
 } from '../transcript/records.ts';
 import { type Finding, MissingEvidence, notApplicable, notTested } from './finding.ts';
-import { type InstanceTimeline, instanceTimelines } from './instances.ts';
+import { type InstanceTimeline, instanceTimelines, untilBack } from './instances.ts';
 import { type SeenObjects, seenObjects } from './objects.ts';
 import { type VolumeTimeline, volumeTimelines } from './volumes.ts';
 
@@ -48,10 +48,15 @@ export class Evidence {
     this.resources = [...last.values()];
   }
 
-  /** The instances that the run created, each with every observation of it. */
+  /** The instances that the run created, each with every observation of it; of one that came back at the end, up to then. */
   get instances(): readonly InstanceTimeline[] {
-    this.#instances ??= instanceTimelines(this.exchanges, this.#idsOf('instance'), this.#spotOffers);
+    this.#instances ??= this.instancesAtEnd.map(untilBack);
     return this.#instances;
+  }
+
+  /** The same, with what was seen of those that came back. */
+  get instancesAtEnd(): readonly InstanceTimeline[] {
+    return instanceTimelines(this.exchanges, this.#idsOf('instance'), this.#spotOffers);
   }
 
   get volumes(): readonly VolumeTimeline[] {

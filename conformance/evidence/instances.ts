@@ -152,6 +152,40 @@ export function isEnd(status: string): boolean {
   return status === 'DESTROYING' || status === 'DESTROYED';
 }
 
+/** The first read of an instance that was gone after its DELETE. */
+export function firstGone(timeline: InstanceTimeline): Exchange | undefined {
+  const asked = acceptedDelete(timeline);
+  return timeline.observations.find(
+    ({ status, exchange, source }) =>
+      source === 'get' && ['404', 'DESTROYED'].includes(status) && asked && isBefore(asked, exchange),
+  )?.exchange;
+}
+
+/** The first observation during the clean-up that shows an instance alive that was gone. DEL-STAYS-001 judges it. */
+export function firstBack(timeline: InstanceTimeline): Observation | undefined {
+  const gone = firstGone(timeline);
+  return timeline.observations.find(
+    ({ status, exchange }) =>
+      gone !== undefined &&
+      exchange.step.startsWith('cleanup/') &&
+      !isEnd(status) &&
+      status !== '404' &&
+      exchange.sentAt - gone.endedAt > FRESH_MS,
+  );
+}
+
+/** An instance that came back, up to then. */
+export function untilBack(timeline: InstanceTimeline): InstanceTimeline {
+  const back = firstBack(timeline)?.exchange;
+  if (back === undefined) return timeline;
+  const isEarlier = ({ n }: Exchange): boolean => n < back.n;
+  return {
+    ...timeline,
+    observations: timeline.observations.filter(({ exchange }) => isEarlier(exchange)),
+    deletes: timeline.deletes.filter(isEarlier),
+  };
+}
+
 /** The polled reads, in the order of sending. */
 export function reads({ observations }: InstanceTimeline): Observation[] {
   return observations.filter(({ source }) => source === 'get');

@@ -7,8 +7,10 @@ import { paceOf, TargetClient } from '../http/target-client.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
 import { keyFingerprintOf, Ledger, toRecord } from '../resources/ledger.ts';
-import { lookForStrays, reopenListed } from '../resources/presence.ts';
+import { lookForStrays } from '../resources/presence.ts';
+import { READ_AGAIN_MS, readAgain } from '../resources/read-again.ts';
 import { Resources } from '../resources/resources.ts';
+import { OBSERVED_MS } from '../scenarios/instances/observe.ts';
 import { lookForUnexplained } from '../scenarios/instances/strays.ts';
 import { searchesLikeMarketplace } from '../scenarios/plain/order.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
@@ -229,31 +231,38 @@ async function finish(
   { client, ledger, knownReasons, session }: Finishing,
 ): Promise<void> {
   const { onEvent, clock, abandon } = parts;
-  const { pollIntervalMs, readyTimeoutMs } = options.settings;
+  const { pollIntervalMs, readyTimeoutMs, observeMs = OBSERVED_MS } = options.settings;
   if (client.isLost && (await isStillLost(parts, client))) return noteLost(ledger);
   // A plain run that has done so itself asks for nothing more: no marketplace would.
   const isDone = session.hasLookedForUnexplained && ledger.open.length === 0;
   const mayHaveMade = ledger.entries.length > 0 && !isDone;
   if (mayHaveMade) await orAbandoned(abandon, () => lookForUnexplained(session, abandon));
   if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
-  await cleanUp({
-    client,
-    ledger,
-    clock,
-    pollIntervalMs,
-    patienceMs: readyTimeoutMs,
-    knownReasons,
-    ...(abandon === undefined ? {} : { signal: abandon }),
-    onWait: (entries) =>
-      onEvent?.({ event: 'waiting', text: `until ${entries.map(({ name }) => name).join(', ')} is gone` }),
-  });
+  const endAll = () =>
+    cleanUp({
+      client,
+      ledger,
+      clock,
+      pollIntervalMs,
+      patienceMs: readyTimeoutMs,
+      knownReasons,
+      ...(abandon === undefined ? {} : { signal: abandon }),
+      onWait: (entries) =>
+        onEvent?.({
+          event: 'waiting',
+          text: `until ${entries.map(({ name }) => name).join(', ')} is gone`,
+        }),
+    });
+  await endAll();
+  const forMs = Math.min(READ_AGAIN_MS, observeMs);
+  const isBack = () => readAgain({ client, ledger, clock, forMs, signal: abandon });
   if (mayHaveMade)
-    await orAbandoned(abandon, async () =>
-      reopenListed(
-        ledger,
-        await client.send('cleanup/last-list', { method: 'GET', path: '/instances' }, abandon),
-      ),
-    );
+    await orAbandoned(abandon, async () => {
+      onEvent?.({ event: 'waiting', text: `${forMs / 1000} s, to see that what was destroyed stays away` });
+      if (!(await isBack())) return;
+      await endAll();
+      await isBack();
+    });
   if (ledger.open.length === 0) ledger.close();
 }
 

@@ -56,9 +56,9 @@ it.each([
   [
     'GET /instances/{id} takes',
     (route: string | undefined) => route === 'GET /instances/{instanceId}',
-    200_000,
+    235_000,
   ],
-  ['every GET takes', (route: string | undefined) => route?.startsWith('GET ') === true, 240_000],
+  ['every GET takes', (route: string | undefined) => route?.startsWith('GET ') === true, 275_000],
 ])('%s 4 s: the verdict is there before the rest is asked for', async (_what, isIt, limitMs) => {
   const slow: Subject['behave'] = (rules) => ({
     ...rules,

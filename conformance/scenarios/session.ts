@@ -65,6 +65,8 @@ export interface Wait {
   text: string;
   /** The statuses from which the awaited one can still follow; default: any. */
   onTheWay?: readonly string[];
+  /** How long to wait at least, whatever the patience of the run, in milliseconds. */
+  atLeastMs?: number;
   /** When the change was requested, on the clock of `now()`. */
   askedAt?: number;
 }
@@ -272,7 +274,7 @@ export class Session {
       const isSampleDue = this.#samples.isDue(exchange.endedAt);
       if (isReached(status, body)) return exchange;
       if (isInVain(exchange)) return undefined;
-      if (asked - startedAt >= readyTimeoutMs) return undefined;
+      if (asked - startedAt >= Math.max(readyTimeoutMs, wait.atLeastMs ?? 0)) return undefined;
       if (isSampleDue) this.#samples.taken(await this.get(SAMPLE_STEP, '/instances'));
       await this.sleep(Math.max(next + pollIntervalMs - this.now(), 0));
     }

@@ -12,10 +12,26 @@ export const authenticationChecks: readonly Check[] = [
   refusal('AUTH-401-002', 'requests with a key that was never issued', 'unauthenticated/wrong-key'),
   refusal(
     'AUTH-401-003',
-    'requests with the key in another scheme or in none, or with an empty one',
-    'unauthenticated/other-scheme',
+    'requests with the header `Bearer` and nothing after it',
     'unauthenticated/empty-bearer',
   ),
+  {
+    id: 'AUTH-401-006',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      judgeEachExchange(
+        answersOf(evidence, ...Object.keys(FORMS)),
+        'requests with the good key in another form than `Bearer KEY`',
+        (exchange) =>
+          statusOf(exchange) === 401
+            ? undefined
+            : {
+                expected: '401',
+                actual: `${answerOf(exchange)}, to ${requestOf(exchange)} with ${FORMS[exchange.step]}`,
+              },
+      ),
+  },
   refusal(
     'AUTH-401-004',
     'requests with the key cut by a character, with one more, or in the other letter case',
@@ -36,6 +52,13 @@ export const authenticationChecks: readonly Check[] = [
   },
   { id: 'AUTH-KEY-001', level: 'read-only', scenarios: ['token', 'catalog', 'list'], judge: judgeKey },
 ];
+
+/** The forms of the header in which the good key is sent, by step. */
+const FORMS: Readonly<Record<string, string>> = {
+  'unauthenticated/other-scheme/basic': '`Authorization: Basic KEY`',
+  'unauthenticated/other-scheme/token': '`Authorization: Token KEY`',
+  'unauthenticated/other-scheme/none': '`Authorization: KEY`, without a scheme',
+};
 
 function refusal(id: string, what: string, ...steps: readonly string[]): Check {
   return {

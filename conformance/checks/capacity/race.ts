@@ -7,7 +7,12 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { acceptedDelete, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
+import {
+  acceptedDelete,
+  type InstanceTimeline,
+  isBefore,
+  type Observation,
+} from '../../evidence/instances.ts';
 import { isLoggedIn } from '../../evidence/logins.ts';
 import { holdsUnit } from '../../scenarios/capacity/race.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
@@ -47,20 +52,57 @@ function judgeCreates(evidence: Evidence): Finding {
   });
 }
 
-function racers(evidence: Evidence): InstanceTimeline[] {
+function racers(evidence: Evidence, step = 'race/create'): InstanceTimeline[] {
   evidence.steps('race/create');
-  return evidence.instances.filter(({ created }) => created?.step === 'race/create');
+  return evidence.instances.filter(({ created }) => created?.step === step);
+}
+
+interface Life {
+  timeline: InstanceTimeline;
+  last: Observation | undefined;
+}
+
+function toLife(timeline: InstanceTimeline): Life {
+  return { timeline, last: timeline.observations.findLast(({ exchange }) => exchange.step === 'race/poll') };
+}
+
+/** ERROR with its text, which the contract allows of a machine. */
+function hasFailed({ last }: Life): boolean {
+  return last?.status === 'ERROR' && stringField(last.instance, 'error') !== undefined;
+}
+
+/** What becomes of a race in which a machine failed: it fails only if the machine that took its place failed, too. */
+function judgeFailure(evidence: Evidence, [failed]: readonly Life[]): Finding | undefined {
+  if (failed === undefined) return undefined;
+  const again = racers(evidence, 'race/repeat/create').map(toLife).at(0);
+  const problem = {
+    expected: `${shortJson(failed.timeline.id)}, or what was created in its place, comes ONLINE`,
+    actual: `both read ERROR${errorOf(failed.last?.instance)}, and${errorOf(again?.last?.instance)}`,
+  };
+  if (again !== undefined && hasFailed(again))
+    return judgeEach(
+      [again],
+      'instances in the place of one that failed',
+      () => problem,
+      ({ last }) => last?.exchange,
+    );
+  if (again?.last?.status === 'ONLINE') return undefined;
+  return notTested(
+    `${failed.timeline.id} failed, which the contract allows: ERROR${errorOf(failed.last?.instance)}; none in its place came ONLINE or failed`,
+  );
 }
 
 /** Judges each instance by the last read before its destruction. */
 function judgeLives(evidence: Evidence): Finding {
-  const lives = racers(evidence).map((timeline) => ({
-    timeline,
-    last: timeline.observations.findLast(({ exchange }) => exchange.step === 'race/poll'),
-  }));
-  if (lives.length === 0) return notTested('no create was accepted');
-  const reclaimed = lives.find(({ timeline }) => timeline.reclaimed !== undefined);
+  const all = racers(evidence).map(toLife);
+  if (all.length === 0) return notTested('no create was accepted');
+  const reclaimed = all.find(({ timeline }) => timeline.reclaimed !== undefined);
   if (reclaimed !== undefined) return notTested(RECLAIMED);
+  const failure = judgeFailure(evidence, all.filter(hasFailed));
+  if (failure !== undefined) return failure;
+  const lives = all.filter((life) => !hasFailed(life));
+  if (lives.length === 0)
+    return notTested('the only instance of the race failed; the one in its place came ONLINE');
   const waiting = lives.find(({ last }) => last?.status === 'PROVISIONING');
   if (waiting !== undefined)
     return notTested(

@@ -6,7 +6,8 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { FRESH_MS, isEnd, type Observation } from '../../evidence/instances.ts';
+import { FRESH_MS, firstBack, firstGone, isEnd, type Observation } from '../../evidence/instances.ts';
+import { READ_AGAIN_MS, READ_AGAIN_STEP } from '../../resources/read-again.ts';
 import { stringField } from '../../text/json.ts';
 import { duration } from '../../text/wording.ts';
 import { answerOf, isSuccess, listOf, statusOf, successOf } from '../../transcript/exchange.ts';
@@ -24,6 +25,12 @@ import {
 const scenarios = ['destroy'];
 
 export const destroyChecks: readonly Check[] = [
+  {
+    id: 'DEL-STAYS-001',
+    level: 'lifecycle',
+    scenarios: ['boot', 'destroy'],
+    judge: judgeStays,
+  },
   {
     id: 'DEL-200-001',
     level: 'lifecycle',
@@ -81,6 +88,46 @@ const shown = (exchange: Exchange): string => stringField(successOf(exchange), '
 
 function isIdempotent(exchange: Exchange, statuses: readonly string[]): boolean {
   return statusOf(exchange) === 404 || (statusOf(exchange) === 200 && statuses.includes(shown(exchange)));
+}
+
+/** A destroyed instance is read again at the end of the run, when no replica can still show what was. */
+function judgeStays(evidence: Evidence): Finding {
+  evidence.steps('create/post');
+  const lives = evidence.instancesAtEnd.flatMap((timeline) => {
+    const gone = firstGone(timeline);
+    const last = timeline.observations.findLast(
+      ({ exchange }) => exchange.step === READ_AGAIN_STEP,
+    )?.exchange;
+    return gone === undefined || last === undefined ? [] : [{ gone, last, timeline }];
+  });
+  if (lives.length === 0) return notTested('no destroyed instance was read again at the end of the run');
+  const finding = judgeEach(
+    lives,
+    'destroyed instances, read again at the end',
+    ({ gone, timeline }) => {
+      const back = firstBack(timeline);
+      return (
+        back && {
+          ...backProblem(timeline.id, back, back.exchange.sentAt - gone.endedAt),
+          shown: back.exchange,
+        }
+      );
+    },
+    ({ last }) => last,
+  );
+  const shortest = Math.min(...lives.map(({ gone, last }) => last.sentAt - gone.endedAt));
+  return finding.verdict !== 'pass' || shortest >= READ_AGAIN_MS
+    ? finding
+    : notTested(
+        `it was read again ${duration(shortest)} after it was gone, and it takes ${duration(READ_AGAIN_MS)} (--observe-s ${READ_AGAIN_MS / 1000}, or more)`,
+      );
+}
+
+function backProblem(id: string, { status, source }: Observation, afterMs: number): Problem {
+  return {
+    expected: `${id}, which read 404 or DESTROYED after its DELETE, stays destroyed`,
+    actual: `${source === 'list' ? 'GET /instances lists it as' : 'it reads'} ${status}, ${duration(afterMs)} later: it is back, and was destroyed again`,
+  };
 }
 
 function judgeGone(evidence: Evidence): Finding {
@@ -161,7 +208,10 @@ function judgeEarly(evidence: Evidence): Finding {
 /** The instance in the last list of the run, if that shows it alive. */
 function aliveInLastList({ exchanges, instances }: Evidence, asked: Exchange): Observation | undefined {
   const last = exchanges.findLast(
-    (exchange) => exchange.request.path === '/instances' && listOf(exchange) !== undefined,
+    (exchange) =>
+      exchange.request.path === '/instances' &&
+      listOf(exchange) !== undefined &&
+      !exchange.step.startsWith('cleanup/'),
   );
   return instances
     .find(({ deletes }) => deletes.includes(asked))

@@ -24,9 +24,17 @@ const keyMutants: readonly Mutant[] = [
   {
     id: 'any-scheme',
     breaks: 'The credential is sent as Authorization: Bearer.',
-    reddens: ['AUTH-401-003'],
+    reddens: ['AUTH-401-006'],
     behave: onRule('bearerOf', (_usual, authorization) =>
       /^(basic|token) /i.test(authorization ?? '') ? authorization?.split(' ')[1] : undefined,
+    ),
+  },
+  {
+    id: 'empty-bearer-is-let-in',
+    breaks: 'A missing credential is 401.',
+    reddens: ['AUTH-401-003'],
+    behave: onRule('bearerOf', (_usual, authorization) =>
+      authorization === 'Bearer' ? 'reference-key-one' : undefined,
     ),
   },
   {

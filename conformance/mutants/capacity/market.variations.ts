@@ -239,6 +239,20 @@ const customers: readonly Variation[] = [
 
 const machines: readonly Variation[] = [
   {
+    id: 'one-machine-of-a-race-fails',
+    why: 'ERROR: a non-recoverable provisioning failure, with its text.',
+    behave: (rules) => {
+      let failed: string | undefined;
+      return {
+        ...rules,
+        statusAfter(instance, next) {
+          if (instance.offer.id === RACED && next === 'ONLINE') failed ??= instance.id;
+          return failed === instance.id && next === 'ONLINE' ? 'ERROR' : rules.statusAfter(instance, next);
+        },
+      };
+    },
+  },
+  {
     id: 'disks-and-volumes-of-a-create-ignored',
     why: 'root_disk_size_gb is for where it is supported, and volume_ids may be ignored',
     warns: ['NEG-TYPE-002'],

@@ -95,4 +95,35 @@ export const destroyMutants: readonly Mutant[] = [
       answer.status === 200 && !query.has('region') ? refusal(400, 'region_missing') : undefined,
     ),
   },
+  {
+    id: 'delete-while-provisioning-is-undone',
+    breaks: 'A DELETE of any live state leads to DESTROYED.',
+    reddens: ['DEL-STAYS-001', 'INS-404-005'],
+    alsoIn: ['early-delete'],
+    isSeenAtPaceOnly: true,
+    takesMs: 300_000,
+    behave: comesBack('PROVISIONING', 6_000),
+  },
 ];
+
+/** An instance that had the status `from` at its DELETE is ONLINE again, once, so long after it was destroyed. */
+function comesBack(from: string, afterMs: number): Mutant['behave'] {
+  return (rules, hit, clock) => {
+    const chosen = new Set<string>();
+    return {
+      ...rules,
+      takesEffect(instance, operation) {
+        const { id, status } = instance;
+        if (operation === 'delete' && !chosen.has(id) && status === from) {
+          chosen.add(id);
+          clock.after(rules.destroyMs(instance) + afterMs, () => {
+            hit();
+            instance.status = 'ONLINE';
+            delete instance.destroyedAtMs;
+          });
+        }
+        return rules.takesEffect(instance, operation);
+      },
+    };
+  };
+}

@@ -127,6 +127,27 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'only-one-of-an-offer-boots',
+    breaks: 'A create that was answered 201 comes ONLINE.',
+    reddens: ['RACE-LIVE-001'],
+    behave: (rules, hit) => {
+      const live = new Set<string>();
+      return {
+        ...rules,
+        statusAfter({ id, offer, ...rest }, next) {
+          const usual = rules.statusAfter({ id, offer, ...rest }, next);
+          if (offer.id !== RACED) return usual;
+          if (next !== 'ONLINE') live.delete(id);
+          else if (live.size > 0 && !live.has(id)) {
+            hit();
+            return 'ERROR';
+          } else live.add(id);
+          return usual;
+        },
+      };
+    },
+  },
+  {
     id: 'sells-one-too-many',
     breaks: '409: the requested capacity is no longer available.',
     reddens: ['RACE-UNITS-001'],

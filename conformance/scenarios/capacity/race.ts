@@ -69,15 +69,21 @@ export const race: Scenario = {
         'an offer of known size (--race OFFER=UNITS)',
       );
     const instances = instancesOf(made, placement);
-    const online = await live(session, instances);
+    const failed: Instance[] = [];
+    const online = await live(session, instances, failed);
+    await tryOnceMore(session, placement, failed[0]);
     // A list may take ten seconds to show a new instance.
     await session.sleep(Math.max(madeAt + LISTED_MS - session.now(), 0));
     await session.get('race/list-all', '/instances');
-    for (const instance of instances) await session.get('race/read', instancePath(instance));
+    for (const instance of instances)
+      if (instance.entry.state !== 'gone') await session.get('race/read', instancePath(instance));
     await die(session, instances.slice(0, 1));
     if (isRefused && instances[0]?.entry.state === 'gone')
       await refill(session, { placement, path: availability, soldAt: madeAt });
-    await die(session, instances.slice(1));
+    await die(
+      session,
+      instances.slice(1).filter(({ entry }) => entry.state !== 'gone'),
+    );
     const gone = online.filter(({ instance }) => instance.entry.state === 'gone');
     await Promise.all(gone.map(({ shown }) => session.login('race/login-gone', shown, 'first')));
     if (!isRefused) return;
@@ -136,8 +142,26 @@ function instancesOf(made: readonly CreateResult[], placement: Placement): Insta
   return made.flatMap(({ entry }) => toInstance(entry, placement) ?? []);
 }
 
-/** Waits for each to boot, and logs in. Returns the reads that show them ONLINE. */
-async function live(session: Session, instances: readonly Instance[]): Promise<OnlineInstance[]> {
+/** A machine may fail for a reason of its own. If one did, another takes its place, beside the rest. */
+async function tryOnceMore(
+  session: Session,
+  placement: Placement,
+  failed: Instance | undefined,
+): Promise<void> {
+  if (failed === undefined) return;
+  await die(session, [failed]);
+  const { instance } = await buyInstance(session, { placement, step: 'race/repeat/create' });
+  if (instance === undefined) return;
+  await live(session, [instance]);
+  await die(session, [instance]);
+}
+
+/** Waits for each to boot, and logs in. Returns the reads that show them ONLINE; adds to `failed` what reads ERROR. */
+async function live(
+  session: Session,
+  instances: readonly Instance[],
+  failed: Instance[] = [],
+): Promise<OnlineInstance[]> {
   const online: OnlineInstance[] = [];
   for (const instance of instances) {
     let missing = 0;
@@ -150,6 +174,7 @@ async function live(session: Session, instances: readonly Instance[]): Promise<O
       onTheWay: ['PROVISIONING', '404'],
     });
     const shown = last === undefined ? undefined : successOf(last);
+    if (stringField(shown, 'status') === 'ERROR' && stringField(shown, 'error')) failed.push(instance);
     if (shown === undefined || stringField(shown, 'status') !== 'ONLINE') continue;
     if (stringField(shown, 'public_ip') === undefined) continue;
     if (await logIn(session, shown))

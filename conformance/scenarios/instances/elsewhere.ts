@@ -1,8 +1,8 @@
 import { instancePath } from '../../contract/paths.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
-import { statusOf, successOf } from '../../transcript/exchange.ts';
+import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import { AT_ONCE } from '../capacity/race.ts';
-import { isStillListed } from '../catalog/catalog.ts';
+import { isStillListed, lists } from '../catalog/catalog.ts';
 import { elsewhereOf, type Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -21,7 +21,14 @@ export const elsewhere: Scenario = {
     const placement = await choose(session, first);
     if (placement === undefined) return;
     const path = `/availability?region=${encodeURIComponent(placement.region)}`;
-    await session.get('elsewhere/availability-of-region', path);
+    // The unfiltered list may name all regions of an offer. What can be deployed there is in the list of the region.
+    const there = await session.get('elsewhere/availability-of-region', path);
+    if (isSuccess(there) && !lists(there, placement))
+      return session.skip(
+        ['elsewhere'],
+        `GET ${path} does not list ${placement.configurationId}`,
+        'an offer in a second region',
+      );
     const instance = await buy(session, placement, path);
     if (instance === undefined) return;
     const bought = { instance, shown: await observe(session, instance) };

@@ -25,7 +25,10 @@ export const observe: Scenario = {
         const isOver = session.now() - session.onlineSince >= observeMs && session.polls >= ENOUGH_POLLS;
         return isOver || last !== 'ONLINE';
       },
-      { text: `the instance to have been ONLINE for ${observeMs / 1000} s (--observe-s)` },
+      {
+        text: `the instance to have been ONLINE for ${observeMs / 1000} s (--observe-s)`,
+        atLeastMs: observeMs + session.settings.pollIntervalMs,
+      },
     );
     if (last === 'ONLINE') await session.login('observe/login', found.shown, 'first');
     else session.skip(['observe/login'], `the instance reads ${last}`);
