@@ -71,9 +71,8 @@ function hasFailed({ last }: Life): boolean {
   return last?.status === 'ERROR' && stringField(last.instance, 'error') !== undefined;
 }
 
-/** What becomes of a race in which a machine failed: it fails only if the machine that took its place failed, too. */
-function judgeFailure(evidence: Evidence, [failed]: readonly Life[]): Finding | undefined {
-  if (failed === undefined) return undefined;
+/** A race in which one machine failed fails only if the machine that took its place failed, too. */
+function judgeFailure(evidence: Evidence, failed: Life): Finding | undefined {
   const again = racers(evidence, 'race/repeat/create').map(toLife).at(0);
   const problem = {
     expected: `${shortJson(failed.timeline.id)}, or what was created in its place, comes ONLINE`,
@@ -98,9 +97,12 @@ function judgeLives(evidence: Evidence): Finding {
   if (all.length === 0) return notTested('no create was accepted');
   const reclaimed = all.find(({ timeline }) => timeline.reclaimed !== undefined);
   if (reclaimed !== undefined) return notTested(RECLAIMED);
-  const failure = judgeFailure(evidence, all.filter(hasFailed));
+  const failed = all.filter(hasFailed);
+  // With two that failed, the failure has repeated.
+  const onlyOne = failed.length === 1 ? failed[0] : undefined;
+  const failure = onlyOne && judgeFailure(evidence, onlyOne);
   if (failure !== undefined) return failure;
-  const lives = all.filter((life) => !hasFailed(life));
+  const lives = all.filter((life) => life !== onlyOne);
   if (lives.length === 0)
     return notTested('the only instance of the race failed; the one in its place came ONLINE');
   const waiting = lives.find(({ last }) => last?.status === 'PROVISIONING');

@@ -71,7 +71,7 @@ export const race: Scenario = {
     const instances = instancesOf(made, placement);
     const failed: Instance[] = [];
     const online = await live(session, instances, failed);
-    await tryOnceMore(session, placement, failed[0]);
+    if (failed.length === 1) await tryOnceMore(session, placement, failed);
     // A list may take ten seconds to show a new instance.
     await session.sleep(Math.max(madeAt + LISTED_MS - session.now(), 0));
     await session.get('race/list-all', '/instances');
@@ -145,11 +145,13 @@ function instancesOf(made: readonly CreateResult[], placement: Placement): Insta
 /** A machine may fail for a reason of its own. If one did, another takes its place, beside the rest. */
 async function tryOnceMore(
   session: Session,
-  placement: Placement,
-  failed: Instance | undefined,
+  { configurationId, region }: Placement,
+  failed: readonly Instance[],
 ): Promise<void> {
-  if (failed === undefined) return;
-  await die(session, [failed]);
+  await die(session, failed);
+  const wanted = { offer: configurationId, region };
+  const [placement] = await awaitPlacements(session, 'race/repeat/availability', wanted);
+  if (placement === undefined) return;
   const { instance } = await buyInstance(session, { placement, step: 'race/repeat/create' });
   if (instance === undefined) return;
   await live(session, [instance]);
