@@ -57,17 +57,18 @@ export function instanceTimelines(
       deletes: of('delete'),
       starts: of('start'),
       stops: of('stop'),
-      reclaimed: spotOffers.has(offer) ? firstFinal404(seen) : undefined,
+      reclaimed: spotOffers.has(offer) ? firstFinal404(seen, of('delete')) : undefined,
     };
   });
 }
 
-/** The first of the 404s at the end of the polled reads; there must be at least two. */
-function firstFinal404(seen: readonly Observation[]): Exchange | undefined {
+/** The first of the 404s at the end of the polled reads, if no DELETE came before; there must be at least two. */
+function firstFinal404(seen: readonly Observation[], deletes: readonly Exchange[]): Exchange | undefined {
   const reads = seen.filter(({ source }) => source === 'get');
   const alive = reads.findLastIndex(({ status }) => status !== '404');
-  const gone = reads.slice(alive + 1);
-  return gone.length > 1 ? gone[0]?.exchange : undefined;
+  const [first, second] = reads.slice(alive + 1);
+  if (first === undefined || second === undefined) return undefined;
+  return deletes.some(({ n }) => n < first.exchange.n) ? undefined : first.exchange;
 }
 
 /** Whether `a` ended before `b` was sent, so that their order is certain. */
