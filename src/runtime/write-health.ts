@@ -32,7 +32,7 @@ export class WriteHealth {
     return this.#failedAt === undefined;
   }
 
-  /** A copy of these functions that write. It records whether the database failed. */
+  /** A copy of these writes that records whether the database failed. */
   of<Writes extends object>(writes: Writes): Writes {
     return aroundMethods(writes, async (write) => {
       try {

@@ -94,7 +94,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const log = withOneStoreAlarm(parts.log);
   const writes = new WriteHealth({ clock, log: parts.log, prove: () => parts.store.proveWrites() });
   const { transact, countRequest, uncountRequest } = parts.store;
-  const store = { ...parts.store, ...writes.of({ transact, countRequest, uncountRequest }) };
+  const counting = writes.of({ countRequest, uncountRequest });
+  const store = { ...parts.store, ...writes.of({ transact }), ...counting };
   const { gpuTypes, trustedProxies, tracing, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
   const providers = createProviders({
@@ -123,7 +124,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const promptStore = withPromptReads(store);
   const authenticator = new Authenticator({ store: promptStore, clock });
   const deadline = new AnswerDeadline();
-  const counts = aroundMethods(writes.of({ countRequest, uncountRequest }), (call) => deadline.of(call()));
+  const counts = aroundMethods(counting, (call) => deadline.of(call()));
   const rateLimits = new RateLimits({ store: counts, clock }, parts.rateLimits);
   let isServing = true;
   const findProblem = readiness({

@@ -4,7 +4,7 @@ import type { Intent, Refusal } from './intent.ts';
 
 /** What is wanted of a volume and not observed yet. */
 export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'resize' | 'delete'> {
-  /** The deployment to attach to or detach from. Only for these two, which are stored in the attachment. */
+  /** The deployment to attach to or detach from. These two kinds are stored in an attachment, the others in the volume. */
   deploymentId?: string;
   toSizeGb?: number;
   /** The name that the volume gets together with its new size. */

@@ -18,8 +18,8 @@ import {
 type SettleTransaction = Pick<Transaction, 'volumes' | 'deployments'>;
 
 /**
- * Wants again what was observed before an intent for which the provider has done nothing. Returns false if the intent
- * must continue. All rows are locked.
+ * Takes back an intent for which the provider has done nothing, so that only what was observed is wanted. Returns false if
+ * the intent must continue. All rows are locked.
  */
 export async function withdraw(
   tx: SettleTransaction,
@@ -38,10 +38,21 @@ export async function withdraw(
   const attachment = attachments.find((it) => it.deploymentId === deploymentId);
   // A volume on an ended deployment must still be detached.
   if (attachment === undefined || (kind === 'detach' && !isActive(attachment.deployment))) return false;
-  const isKept = kind === 'detach';
-  const status = isKept ? record.status : statusWith(record, attachments.length - 1);
-  await writeVolume(tx, record, { status, refusal });
-  await writeAttachment(tx, record, attachment.deployment, isKept ? null : 'gone');
+  if (kind === 'attach') return removeAttachment(tx, snapshot, attachment, refusal);
+  await writeVolume(tx, record, { refusal });
+  await writeAttachment(tx, record, attachment.deployment, null);
+  return true;
+}
+
+/** Removes an attachment that the provider does not have. All rows are locked. */
+export async function removeAttachment(
+  tx: SettleTransaction,
+  { record, attachments }: VolumeSnapshot,
+  { deployment }: AttachmentSnapshot,
+  refusal: Refusal | null = record.refusal,
+): Promise<true> {
+  await writeVolume(tx, record, { status: statusWith(record, attachments.length - 1), refusal });
+  await writeAttachment(tx, record, deployment, 'gone');
   return true;
 }
 

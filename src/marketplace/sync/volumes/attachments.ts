@@ -5,7 +5,7 @@ import { withAttempt } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent } from '../../model/volume-record.ts';
 import { beginVolumeAction, isExclusive } from '../../volumes/intents.ts';
-import { withdraw } from '../../volumes/settle.ts';
+import { removeAttachment, withdraw } from '../../volumes/settle.ts';
 import { isAttachedAtProvider, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import { onLastAttempt, type Pending, type Shown, send, type VolumeContext } from './step.ts';
 
@@ -99,10 +99,13 @@ export async function sendAttachment(
   );
   if (!(shown instanceof ProviderError)) return shown;
   // The provider does not know the instance of an ended deployment, so the volume is not attached to it.
-  if (intent.kind === 'detach' && shown.problem === 'not_found' && !isActive(deployment))
-    await onLastAttempt(context, { ...pending, intent: withAttempt(intent, 0) }, (tx, current) =>
-      withdraw(tx, current, { ...intent, kind: 'attach' }, context.clock.now()),
-    );
+  if (intent.kind === 'detach' && shown.problem === 'not_found' && !isActive(deployment)) {
+    const sent = { ...pending, intent: withAttempt(intent, context.clock.now()) };
+    await onLastAttempt(context, sent, async (tx, current) => {
+      const locked = current.attachments.find((it) => it.deploymentId === deployment.id);
+      if (locked !== undefined) await removeAttachment(tx, current, locked);
+    });
+  }
   throw shown;
 }
 
