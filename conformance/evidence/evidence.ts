@@ -27,6 +27,7 @@ export class Evidence {
   readonly resources: readonly ResourceRecord[];
   readonly #skipped: readonly Skipped[];
   #instances: readonly InstanceTimeline[] | undefined;
+  #instancesAtEnd: readonly InstanceTimeline[] | undefined;
   #volumes: readonly VolumeTimeline[] | undefined;
   #objects: SeenObjects | undefined;
 
@@ -56,7 +57,8 @@ export class Evidence {
 
   /** The same, with what was seen of those that came back. */
   get instancesAtEnd(): readonly InstanceTimeline[] {
-    return instanceTimelines(this.exchanges, this.#idsOf('instance'), this.#spotOffers);
+    this.#instancesAtEnd ??= instanceTimelines(this.exchanges, this.#idsOf('instance'), this.#spotOffers);
+    return this.#instancesAtEnd;
   }
 
   get volumes(): readonly VolumeTimeline[] {

@@ -258,7 +258,10 @@ async function finish(
   const isBack = () => readAgain({ client, ledger, clock, forMs, signal: abandon });
   if (mayHaveMade)
     await orAbandoned(abandon, async () => {
-      onEvent?.({ event: 'waiting', text: `${forMs / 1000} s, to see that what was destroyed stays away` });
+      onEvent?.({
+        event: 'waiting',
+        text: `${forMs / 1000} s, to see that what was destroyed stays destroyed`,
+      });
       if (!(await isBack())) return;
       await endAll();
       await isBack();

@@ -75,15 +75,11 @@ export const race: Scenario = {
     // A list may take ten seconds to show a new instance.
     await session.sleep(Math.max(madeAt + LISTED_MS - session.now(), 0));
     await session.get('race/list-all', '/instances');
-    for (const instance of instances)
-      if (instance.entry.state !== 'gone') await session.get('race/read', instancePath(instance));
-    await die(session, instances.slice(0, 1));
+    for (const instance of instances.filter(isLeft)) await session.get('race/read', instancePath(instance));
+    await die(session, instances.slice(0, 1).filter(isLeft));
     if (isRefused && instances[0]?.entry.state === 'gone')
       await refill(session, { placement, path: availability, soldAt: madeAt });
-    await die(
-      session,
-      instances.slice(1).filter(({ entry }) => entry.state !== 'gone'),
-    );
+    await die(session, instances.slice(1).filter(isLeft));
     const gone = online.filter(({ instance }) => instance.entry.state === 'gone');
     await Promise.all(gone.map(({ shown }) => session.login('race/login-gone', shown, 'first')));
     if (!isRefused) return;
@@ -184,6 +180,11 @@ async function live(
     online.push({ instance, shown });
   }
   return online;
+}
+
+/** Whether it is not known to be destroyed. */
+function isLeft({ entry }: Instance): boolean {
+  return entry.state !== 'gone';
 }
 
 async function die(session: Session, instances: readonly Instance[]): Promise<void> {
