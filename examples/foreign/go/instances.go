@@ -341,6 +341,13 @@ func (s *server) startInstance(r *record) reply {
 	return reply{200, s.show(r.instance)}
 }
 
+// killNow ends the machine of r before the request is answered. The lock is open meanwhile.
+func (s *server) killNow(r *record) {
+	s.mu.Unlock()
+	s.machine(r).kill()
+	s.mu.Lock()
+}
+
 func (s *server) stopInstance(r *record) reply {
 	if r.Status != "ONLINE" {
 		if fault("stop-always-200") && r.Status == "PROVISIONING" {
@@ -353,9 +360,7 @@ func (s *server) stopInstance(r *record) reply {
 	}
 	s.set(r, "STOPPING")
 	if form("instant-stop") {
-		s.mu.Unlock()
-		s.machine(r).kill()
-		s.mu.Lock()
+		s.killNow(r)
 		s.stopped(r)
 	}
 	s.work(r)
@@ -376,9 +381,7 @@ func (s *server) deleteInstance(r *record, missing reply) reply {
 		s.set(r, "DESTROYING")
 	}
 	if form("delete-completes") {
-		s.mu.Unlock()
-		s.machine(r).kill()
-		s.mu.Lock()
+		s.killNow(r)
 		s.destroyed(r)
 	}
 	s.work(r)

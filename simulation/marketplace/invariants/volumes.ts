@@ -21,7 +21,7 @@ export function volumeIsWhole(
     words,
   );
   const isWhole = attachments.every(({ state, intent }) => (state === 'attached') === (intent === null));
-  hold('I24', isWhole, () => `${id} is ${states}, and nobody looks after it`, words);
+  hold('I24', isWhole, () => `${id} has an attachment whose intent does not fit its state: ${states}`, words);
 }
 
 function followsFrom(before: VolumeRecord, after: VolumeRecord): void {

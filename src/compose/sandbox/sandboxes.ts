@@ -16,7 +16,7 @@ export type Ask = (
 export interface OpenedSandbox {
   sandbox: Sandbox;
   ask: Ask;
-  /** Closes it. Returns its faults that had to trigger and did not. */
+  /** Closes it. Returns the faults that were required to trigger and never did. */
   end(): Promise<ArmedView[]>;
 }
 
@@ -45,7 +45,7 @@ export class Sandboxes {
     return { id, path, sandbox: opened.sandbox };
   }
 
-  /** Returns its faults that had to trigger and did not. @throws {ApiError} if there is no sandbox of that id */
+  /** Returns the faults that were required to trigger and never did. @throws {ApiError} if there is no sandbox of that id */
   async end(id: string): Promise<ArmedView[]> {
     const opened = this.#all.get(toPath(id));
     if (opened === undefined) throw new ApiError('not_found', `There is no sandbox ${id}.`);

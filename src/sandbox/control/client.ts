@@ -90,7 +90,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       /** Opens a further sandbox below a path of this one. Options that are not given are those of this one. */
       open: (options: z.input<typeof newSandboxSchema> = {}) =>
         post<z.infer<typeof openedSchema>>('/sandboxes', options),
-      /** Ends it. Returns its faults that had to trigger and did not. */
+      /** Ends it. Returns the faults that were required to trigger and never did. */
       end: (id: string) =>
         send<z.infer<typeof endedSchema>>('DELETE', `/sandboxes/${encodeURIComponent(id)}`),
     },

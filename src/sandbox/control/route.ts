@@ -27,7 +27,7 @@ export interface ControlDeps {
       path: string;
       sandbox: Pick<SandboxParts, 'seed' | 'defaultAccount'>;
     }>;
-    /** Returns its faults that had to trigger and did not. @throws {ApiError} if there is none of that id */
+    /** Returns the faults that were required to trigger and never did. @throws {ApiError} if there is none of that id */
     end(id: string): Promise<ArmedView[]>;
   };
   journal: Journal;

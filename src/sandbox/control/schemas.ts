@@ -76,7 +76,7 @@ export const armedSchema = named('ArmedFault', {
   fault: z.enum(faultNames),
   options: anyObject.meta({ description: 'The options it was armed with.' }),
   seen: z.int().meta({ description: 'Number of occasions on which it could have triggered.' }),
-  hits: z.int().meta({ description: 'Number of times it triggers.' }),
+  hits: z.int().meta({ description: 'How often it has triggered.' }),
   is_over: z.boolean().meta({ description: 'Whether it can no longer trigger.' }),
 });
 /** The view of an armed fault, as the API shows it. */

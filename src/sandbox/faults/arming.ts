@@ -29,8 +29,7 @@ const armingShape = {
     .union([z.int().min(1), z.literal('sticky')])
     .optional()
     .meta({
-      description:
-        'Number of times it triggers; `sticky`: until disarmed. Default: the fault’s own, mostly once.',
+      description: 'How often it triggers; `sticky`: until disarmed. Default: the fault’s own, mostly once.',
     }),
   skip: z
     .int()

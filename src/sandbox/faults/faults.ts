@@ -124,7 +124,7 @@ export class Faults implements ArmedFaults {
     return this.#all.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
   }
 
-  /** The faults that had to trigger, and did not. Also those that were disarmed. */
+  /** The faults that were required to trigger and never did, disarmed ones included. */
   untriggered(): ArmedView[] {
     return [...this.#must].filter(({ isUntriggered }) => isUntriggered).map((armed) => armed.toJSON());
   }
