@@ -5,6 +5,7 @@ import { ListStreams } from '../../http/api/list-streams.ts';
 import { Authenticator } from '../../orchestrator/accounts/authenticate.ts';
 import { type CheckPassword, PasswordChecks } from '../../orchestrator/accounts/password-checks.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
+import { errors } from '../../orchestrator/http/errors.ts';
 import { Metrics } from '../../orchestrator/http/metrics.ts';
 import { FailedLogins, RateLimits } from '../../orchestrator/http/rate-limits.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
@@ -76,6 +77,8 @@ export function composeHttp(
       tokensPerAccount: TOKENS_PER_ACCOUNT,
     }),
     listStreams: new ListStreams(
+      errors,
+      log,
       (limit, retryAfterSeconds) =>
         new ApiError(
           'too_many_requests',

@@ -1,3 +1,8 @@
+import type { Context } from 'hono';
+import type { Log } from '../../ports/log.ts';
+import type { ApiErrors } from './errors.ts';
+import type { RequestEnv } from './request-context.ts';
+
 /** Maximum concurrent lists of one caller. A slow client keeps one open for long. */
 const AT_ONCE = 4;
 const RETRY_AFTER_SECONDS = 2;
@@ -7,6 +12,14 @@ interface ListPage {
   items: readonly string[];
 }
 
+/** `head`, the items of `first` and of `rest` separated by commas, and `tail`. */
+interface List {
+  head: string;
+  first: ListPage;
+  rest: AsyncIterable<ListPage>;
+  tail: string;
+}
+
 /**
  * Streams long lists page by page. Each page is read after the client took the previous one, so no list is held in
  * memory as a whole. A failed page breaks the connection: a client must not take a partial list for a complete one,
@@ -14,10 +27,16 @@ interface ListPage {
  */
 export class ListStreams {
   readonly #tooMany: (limit: number, retryAfterSeconds: number) => Error;
+  readonly #logFailure: (error: unknown, fields: object) => void;
   readonly #open = new Map<string, number>();
 
   /** @param tooMany creates the error for a list beyond the limit */
-  constructor(tooMany: (limit: number, retryAfterSeconds: number) => Error) {
+  constructor(
+    errors: Pick<ApiErrors<string>, 'from' | 'log'>,
+    log: Log,
+    tooMany: (limit: number, retryAfterSeconds: number) => Error,
+  ) {
+    this.#logFailure = (error, fields) => errors.log(log, errors.from(error), fields);
     this.#tooMany = tooMany;
   }
 
@@ -27,22 +46,20 @@ export class ListStreams {
   }
 
   /**
-   * Returns the body of a reply: `head`, the items of `pages` separated by commas, and `tail`.
-   * @param client aborted when the client disconnects
-   * @param breakOff breaks the connection, given the cause. If it returns false, it could not, and the body fails
-   * instead
+   * Returns the body of the reply to a caller. If a page fails and the connection cannot be broken, the body fails.
    * @throws the error of `tooMany` if the caller has too many open lists
    */
-  open(
+  open<E extends RequestEnv>(
     caller: string,
-    { head, pages, tail }: { head: string; pages: AsyncIterator<ListPage>; tail: string },
-    client: AbortSignal,
-    breakOff: (error: unknown) => boolean,
+    { head, first, rest, tail }: List,
+    context: Context<E>,
   ): ReadableStream<Uint8Array> {
+    const client = context.req.raw.signal;
     const close = this.#take(caller);
     client.addEventListener('abort', close);
     // If the client left while the first page was read, the body may never be read or cancelled.
     if (client.aborted) close();
+    const pages = following(first, rest);
     let isFirst = true;
     return new ReadableStream<Uint8Array>(
       {
@@ -57,7 +74,10 @@ export class ListStreams {
             controller.close();
           } catch (error) {
             close();
-            if (!breakOff(error)) controller.error(error);
+            this.#logFailure(error, { request_id: context.get('requestId'), path: context.req.path });
+            const outgoing = context.env?.outgoing;
+            if (outgoing === undefined) controller.error(error);
+            else outgoing.destroy();
           }
         },
         cancel: close,
@@ -79,6 +99,11 @@ export class ListStreams {
       else this.#open.delete(caller);
     };
   }
+}
+
+async function* following(first: ListPage, rest: AsyncIterable<ListPage>): AsyncGenerator<ListPage, void> {
+  yield first;
+  yield* rest;
 }
 
 async function nextWithItems(pages: AsyncIterator<ListPage>): Promise<ListPage & { done: boolean }> {

@@ -1,10 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
-import type { Log } from '../../ports/log.ts';
 import type { Created } from '../accounts/quotas.ts';
 import { type PreparedReply, toEtag } from '../instances/polled-reads.ts';
 import type { HttpEnv } from './deps.ts';
-import { errors } from './errors.ts';
 
 /** The headers of a create. */
 export const createHeaders = z.object({
@@ -41,14 +39,6 @@ export function respondStreamed<Body>(
   context.set('isStreamed', true);
   const response = context.body(body, 200, { 'Content-Type': 'application/json' });
   return response as unknown as TypedResponse<Body, 200, 'json'>;
-}
-
-/** Closes the connection of a streamed reply that cannot continue. Returns whether it had one. */
-export function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean {
-  errors.log(log, errors.from(error), { request_id: context.get('requestId'), path: context.req.path });
-  const outgoing = context.env?.outgoing;
-  outgoing?.destroy();
-  return outgoing !== undefined;
 }
 
 /**

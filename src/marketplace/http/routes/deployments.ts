@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { nullAsAbsent } from '../../../contract/nulls.ts';
 import { ListStreams } from '../../../http/api/list-streams.ts';
-import type { Log } from '../../../ports/log.ts';
 import {
   createDeploymentSchema,
   deploymentFilters,
@@ -37,11 +36,6 @@ const createExample = {
 
 const NONE = { items: [], isAll: true };
 
-async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGenerator<Page, void> {
-  yield first;
-  yield* rest;
-}
-
 /** A response with a list that is already JSON. */
 function respond(context: Context<HttpEnv>, body: string | ReadableStream | null): Response {
   const headers = { 'Content-Type': 'application/json' };
@@ -50,17 +44,11 @@ function respond(context: Context<HttpEnv>, body: string | ReadableStream | null
     : context.newResponse(body, 200, headers);
 }
 
-/** Closes the connection of a list that failed midway, so that the partial list does not look complete. */
-function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean {
-  errors.log(log, errors.from(error), { request_id: context.get('requestId'), path: context.req.path });
-  const outgoing = context.env?.outgoing;
-  outgoing?.destroy();
-  return outgoing !== undefined;
-}
-
 /** M: Deployments, without the lifecycle. */
 export function deploymentRoutes(deps: HttpDeps) {
   const listStreams = new ListStreams(
+    errors,
+    deps.log,
     (_limit, seconds) => new RateLimited({ windowSeconds: seconds, retryAfterSeconds: seconds }),
   );
   return new Routes('Deployments')
@@ -97,12 +85,8 @@ export function deploymentRoutes(deps: HttpDeps) {
         const { value: first = NONE } = await pages.next();
         if (first.isAll) return respond(context, `[${first.items.join()}]`);
         if (context.req.method === 'HEAD') return respond(context, null);
-        const list = { head: '[', pages: following(first, pages), tail: ']' };
-        const { signal } = context.req.raw;
-        return respond(
-          context,
-          listStreams.open(caller.userId, list, signal, (error) => breakOff(context, error, deps.log)),
-        );
+        const list = { head: '[', first, rest: pages, tail: ']' };
+        return respond(context, listStreams.open(caller.userId, list, context));
       },
     })
     .add('get', '/api/deployments/{deploymentId}', {

@@ -23,7 +23,7 @@ import { startInstance, stopInstance } from '../../instances/power.ts';
 import { toInstance } from '../../instances/transition.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { forRequester, requestedBy, useCaseOn } from '../authentication.ts';
-import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
+import { createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
@@ -175,18 +175,13 @@ function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstance
   return Object.fromEntries(fields);
 }
 
-async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGenerator<Page, void> {
-  yield first;
-  yield* rest;
-}
-
 const HEAD = '{"instances":[';
 const TAIL = ']}';
 const NONE = { items: [], isLast: true };
 
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
-  const { store, polledReads, rateLimits, listStreams, log } = deps;
+  const { store, polledReads, rateLimits, listStreams } = deps;
   return createRouter()
     .openapi(listRoute, async (context) => {
       const { accountId } = context.get('principal');
@@ -197,10 +192,8 @@ export function instanceRoutes(deps: HttpDeps) {
       // A HEAD has no body.
       if (!first.isLast && context.req.method === 'HEAD') context.set('isStreamed', true);
       else if (!first.isLast) {
-        const list = { head: HEAD, pages: following(first, pages), tail: TAIL };
-        const { signal } = context.req.raw;
-        const body = listStreams.open(accountId, list, signal, (error) => breakOff(context, error, log));
-        return respondStreamed<InstanceList>(context, body);
+        const list = { head: HEAD, first, rest: pages, tail: TAIL };
+        return respondStreamed<InstanceList>(context, listStreams.open(accountId, list, context));
       }
       const body = HEAD + first.items.join() + TAIL;
       return respondPrepared<InstanceList>(context, { body, etag: toEtag(body) });
