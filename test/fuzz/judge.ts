@@ -68,10 +68,8 @@ function faultsOf(document: Document, operation: Operation, { query, body: bytes
   if (operation.body === undefined || bytes === undefined || bytes.length === 0) return '';
   if (headers['Content-Encoding'] === 'gzip') return 'a body has no content coding';
   try {
-    const body = withoutNulls(
-      JSON.parse(bytes.toString().replace(/^\ufeff/, '')),
-      document.resolve(operation.body),
-    );
+    const json = JSON.parse(bytes.toString().replace(/^\ufeff/, ''));
+    const body = withoutNulls(document, json, operation.body);
     return document.contract.faultsOf(`${at}/requestBody/content/application~1json/schema`, body);
   } catch {
     return 'the body is no JSON';
@@ -87,9 +85,13 @@ function toTyped(text: string, { type }: Schema): unknown {
     : text;
 }
 
-/** An optional field that is null counts as absent. */
-function withoutNulls(value: unknown, { required = [] }: Schema): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const isKept = ([name, field]: [string, unknown]): boolean => field !== null || required.includes(name);
-  return Object.fromEntries(Object.entries(value).filter(isKept));
+/** An optional field that is null counts as absent, at every depth that the document names. */
+function withoutNulls(document: Document, value: unknown, schema: Schema): unknown {
+  const { required = [], properties = {}, items } = document.resolve(schema);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(document, item, items ?? {}));
+  const kept = Object.entries(value).filter(([name, field]) => field !== null || required.includes(name));
+  return Object.fromEntries(
+    kept.map(([name, field]) => [name, withoutNulls(document, field, properties[name] ?? {})]),
+  );
 }
