@@ -119,7 +119,7 @@ function judgeStays(evidence: Evidence): Finding {
   return finding.verdict !== 'pass' || shortest >= READ_AGAIN_MS
     ? finding
     : notTested(
-        `it was read again ${duration(shortest)} after it was gone, and it takes ${duration(READ_AGAIN_MS)} (--observe-s ${READ_AGAIN_MS / 1000}, or more)`,
+        `it was read again ${duration(shortest)} after it was gone, and it takes ${duration(READ_AGAIN_MS)} (the clean-up was cut short)`,
       );
 }
 
