@@ -26,6 +26,15 @@ export const lifeVariations: readonly Variation[] = [
     }),
   },
   {
+    id: 'boots-before-it-answers-and-cannot-resume',
+    why: 'a machine may boot within the time of an answer, and a platform may not resume it',
+    options: { bootMs: 1_500, resume: false },
+    behave: (rules) => ({
+      ...rules,
+      answerDelayMs: ({ route }) => (route === 'GET /instances/{instanceId}' ? 900 : 0),
+    }),
+  },
+  {
     id: 'never-stops',
     why: 'the row of the contract is for an instance that is stoppable',
     behave: (rules) => ({ ...rules, mayStop: () => false }),

@@ -1,11 +1,12 @@
 import { instancePath } from '../../contract/paths.ts';
 import { stringField } from '../../text/json.ts';
-import { answerOf, isSuccess, successOf } from '../../transcript/exchange.ts';
+import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
 import { isStillListed } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { buyInstance, readPlacements } from './purchase.ts';
+import { awaitPlacements, buyInstance, destroyAndConfirm, readPlacements } from './purchase.ts';
 
 /** Capacity may be sold between the read and the create; this many of the cheapest placements are tried. */
 export const MOST_TRIED = 3;
@@ -97,33 +98,17 @@ async function askTooEarly(session: Session, instance: Instance): Promise<void> 
 }
 
 async function waitForOnline(session: Session, instance: Instance): Promise<void> {
-  const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
-  let last = await session.poll('boot/poll', instance, isSettled, {
-    text: 'the instance to come ONLINE',
-    onTheWay: ['PROVISIONING'],
-  });
-  if (last !== undefined && ['STOPPED', 'STOPPING'].includes(stringField(successOf(last), 'status') ?? '')) {
-    // A stop that was accepted too early is reported by a check. The run continues from there.
-    await session.poll(
-      'boot/stop-poll',
-      instance,
-      (status) => status !== undefined && status !== 'STOPPING',
-      {
-        text: 'the instance to have stopped',
-        onTheWay: ['STOPPING'],
-      },
-    );
-    const started = await session.post('boot/start-again', instancePath(instance, '/start'));
-    if (!isSuccess(started)) {
+  let last = await pollBoot(session, instance);
+  if (['STOPPED', 'STOPPING'].includes(stringField(last && successOf(last), 'status') ?? '')) {
+    // The machine had booted before the stop arrived, or a check reports a stop that was accepted too early.
+    const started = await startAgain(session, instance);
+    if (isSuccess(started)) last = await pollBoot(session, instance, ['STOPPED', 'STOPPING']);
+    else {
+      const another = statusOf(started) === 409 ? await replace(session, instance) : undefined;
+      if (another !== undefined) return waitForOnline(session, another);
       session.whyNotOnline = `the instance obeyed the stop that was sent while it booted, and its start was answered ${answerOf(started)}`;
       return;
     }
-    last = await session.poll(
-      'boot/poll',
-      instance,
-      (status) => status !== undefined && status !== 'STOPPED' && status !== 'STOPPING',
-      { text: 'the instance to come ONLINE', onTheWay: ['STOPPED', 'STOPPING'] },
-    );
   }
   const shown = last === undefined ? undefined : successOf(last);
   if (stringField(shown, 'status') === 'ONLINE') {
@@ -131,6 +116,33 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
     session.onlineSince = session.now();
     session.lastOnline = shown;
   } else session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last)}`;
+}
+
+function pollBoot(session: Session, instance: Instance, onTheWay = ['PROVISIONING']) {
+  const isSettled = (status: string | undefined) => status !== undefined && !onTheWay.includes(status);
+  return session.poll('boot/poll', instance, isSettled, { text: 'the instance to come ONLINE', onTheWay });
+}
+
+async function startAgain(session: Session, instance: Instance): Promise<Exchange> {
+  const isOver = (status: string | undefined) => status !== undefined && status !== 'STOPPING';
+  await session.poll('boot/stop-poll', instance, isOver, {
+    text: 'the instance to have stopped',
+    onTheWay: ['STOPPING'],
+  });
+  return session.post('boot/start-again', instancePath(instance, '/start'));
+}
+
+/** Buys another primary instance, which is not stopped while it boots, if the platform cannot resume the first. */
+async function replace(session: Session, instance: Instance): Promise<Instance | undefined> {
+  await destroyAndConfirm(session, 'boot/unresumed', instance);
+  const [placement] = await awaitPlacements(session, 'boot/availability', {
+    offer: instance.placement.configurationId,
+    region: instance.region,
+  });
+  if (placement === undefined) return undefined;
+  const another = await buyInstance(session, { placement, step: 'boot/create' });
+  session.primary = another.instance ?? instance;
+  return another.instance;
 }
 
 function describe({ settings }: Session, last: Awaited<ReturnType<Session['poll']>>): string {
