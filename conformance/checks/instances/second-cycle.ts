@@ -7,6 +7,7 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { isLoggedIn, workedBefore } from '../../evidence/logins.ts';
+import { MOST_ASKED } from '../../scenarios/instances/second-cycle.ts';
 import { printedBy } from '../../scenarios/machine/printed.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -57,10 +58,13 @@ function judgeAgain(evidence: Evidence): Finding {
 
 /** The problem of one half; undefined if it went as the first time. */
 function judgeHalf(evidence: Evidence, { action, end, onTheWay }: Half): Finding | undefined {
-  const asked = evidence.step(`second-cycle/${action}`);
+  const all = evidence.steps(`second-cycle/${action}`);
+  const asked = all.at(-1) as Exchange;
   const fail = (shown: Exchange, problem: Problem): Finding =>
     judgeEachExchange([shown], `second ${action}s of an instance`, () => problem);
   if (statusOf(asked) === 429) return notTested(`the second ${action} was limited: 429`);
+  if (statusOf(asked) === 409 && all.length < MOST_ASKED)
+    return notTested(`the run ended before the second ${action} was asked for again`);
   if (!isSuccess(asked))
     return fail(asked, {
       expected: `200: the first ${action} of it was accepted`,

@@ -1,11 +1,15 @@
 import { instancePath } from '../../contract/paths.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
-import { isSuccess, successOf } from '../../transcript/exchange.ts';
+import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { marked } from '../machine/printed.ts';
 import { requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { MARKER_FILE } from './online.ts';
+
+/** A stop or a start is asked for this often, with these pauses, before its 409 counts. */
+export const MOST_ASKED = 3;
+const BUSY_MS = 10_000;
 
 /** Stops and starts the instance a second time: what worked once must work again. */
 export const secondCycle: Scenario = {
@@ -43,14 +47,14 @@ async function stopAndStart(session: Session, instance: Instance): Promise<JsonO
     );
     return undefined;
   };
-  const stopped = await session.post('second-cycle/stop', instancePath(instance, '/stop'));
+  const stopped = await ask(session, instance, 'stop');
   if (!isSuccess(stopped)) return giveUp('asked to stop', stopped);
   const off = await session.poll('second-cycle/stop-poll', instance, isNoneOf('STOPPING', 'ONLINE'), {
     text: 'the instance to have stopped again',
     onTheWay: ['STOPPING'],
   });
   if (stringField(off && successOf(off), 'status') !== 'STOPPED') return giveUp('asked to stop', off);
-  const started = await session.post('second-cycle/start', instancePath(instance, '/start'));
+  const started = await ask(session, instance, 'start');
   if (!isSuccess(started)) return giveUp('asked to start', started);
   const back = await session.poll('second-cycle/start-poll', instance, isNoneOf('STOPPED', 'PROVISIONING'), {
     text: 'the instance to be ONLINE once more',
@@ -58,6 +62,16 @@ async function stopAndStart(session: Session, instance: Instance): Promise<JsonO
   });
   const shown = back && successOf(back);
   return stringField(shown, 'status') === 'ONLINE' ? shown : giveUp('asked to start', back);
+}
+
+/** A platform may be busy for some seconds after a start or a stop, so that a 409 is asked again. */
+async function ask(session: Session, instance: Instance, action: 'stop' | 'start'): Promise<Exchange> {
+  for (let count = 1; ; count++) {
+    const asked = await session.post(`second-cycle/${action}`, instancePath(instance, `/${action}`));
+    if (statusOf(asked) !== 409 || count === MOST_ASKED) return asked;
+    session.waitsFor(`the instance to be ready for another ${action}`);
+    await session.sleep(BUSY_MS);
+  }
 }
 
 function isNoneOf(...statuses: readonly string[]) {
