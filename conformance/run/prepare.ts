@@ -253,12 +253,12 @@ async function finish(
         }),
     });
   await endAll();
-  const isBack = () => readAgain({ client, ledger, clock, forMs: READ_AGAIN_MS, signal: abandon });
+  const isBack = () => readAgain({ client, ledger, clock, signal: abandon });
   if (mayHaveMade)
     await orAbandoned(abandon, async () => {
       onEvent?.({
         event: 'waiting',
-        text: `${READ_AGAIN_MS / 1000} s, to see that what was destroyed stays destroyed`,
+        text: `${READ_AGAIN_MS / 1000} s after the last DELETE, to see that what was destroyed stays destroyed`,
       });
       if (!(await isBack())) return;
       await endAll();

@@ -21,7 +21,9 @@ import type {
 import type { Transcript } from '../transcript/transcript.ts';
 import { type Awaited, prospectOf } from '../waiting/answers.ts';
 import { type KnownReasons, WaitLimiter } from '../waiting/wait-limiter.ts';
+import type { Racing } from './capacity/race.ts';
 import { ListSamples, SAMPLE_STEP } from './list-samples.ts';
+import type { Companion } from './machine/companion.ts';
 import type { Placement } from './placement.ts';
 import type { RestartTarget } from './restart/restart-target.ts';
 
@@ -75,6 +77,7 @@ export interface Wait {
 export class Session {
   readonly #parts: SessionParts;
   readonly #samples: ListSamples;
+  #firstReadAt = 0;
   readonly #givenUp = new AbortController();
   #logins = 0;
   #volumeUsdPerGb: number | undefined;
@@ -95,12 +98,18 @@ export class Session {
   whyNotOnline: string | undefined;
   /** When a read first showed `primary` ONLINE, on the clock of `now()`. */
   onlineSince = 0;
-  /** The run's second instance is still to be created, since the first held the only unit. */
-  isCompanionOwed = false;
+  /** Set while the first instance is observed beside other work: it is then read once a poll interval. */
+  isBesideFirst = false;
+  /** The scenarios that found no free unit while the run held instances itself, and run once these are gone. */
+  readonly postponed = new Set<string>();
+  /** The run's second instance. */
+  companion: Companion | undefined;
+  /** The race that is under way. */
+  racing: Racing | undefined;
   /** A list after the run's last create was searched for instances that the ledger does not know. */
   hasLookedForUnexplained = false;
-  /** The instance in a second region, which lives until the race is over, with the read that showed it ONLINE. */
-  inSecondRegion: { instance: Instance; shown: JsonObject | undefined } | undefined;
+  /** The instance in a second region. */
+  inSecondRegion: Instance | undefined;
   /** Instances whose wait after an attach or a detach was given up. They are read only once from then on. */
   readonly stuck = new Set<string>();
 
@@ -160,8 +169,21 @@ export class Session {
     return this.client.now();
   }
 
-  sleep(ms: number, signal = this.signal): Promise<void> {
-    return this.#parts.clock.sleep(ms, signal);
+  /** Sleeps; reads the first instance meanwhile, where it is observed beside other work. */
+  async sleep(ms: number, signal = this.signal): Promise<void> {
+    const { clock } = this.#parts;
+    const end = this.now() + ms;
+    for (let due = this.#nextReadAt(); due < end; due = this.#nextReadAt()) {
+      await clock.sleep(Math.max(due - this.now(), 0), signal);
+      if (this.primary !== undefined) await this.get('observe/poll', instancePath(this.primary));
+    }
+    await clock.sleep(Math.max(end - this.now(), 0), signal);
+  }
+
+  /** When the observed instance is to be read again. */
+  #nextReadAt(): number {
+    const isObserved = this.isBesideFirst && this.online !== undefined;
+    return isObserved ? this.#firstReadAt + this.settings.pollIntervalMs : Number.POSITIVE_INFINITY;
   }
 
   send(step: string, call: Call): Promise<Exchange> {
@@ -169,6 +191,7 @@ export class Session {
   }
 
   get(step: string, path: string): Promise<Exchange> {
+    if (this.primary !== undefined && path === instancePath(this.primary)) this.#firstReadAt = this.now();
     return this.send(step, { method: 'GET', path });
   }
 
@@ -221,6 +244,17 @@ export class Session {
   /** Throws `BudgetError`. */
   createTogether(requests: readonly ResourceRequest[]): Promise<CreateResult[]> {
     return this.#parts.resources.createTogether(requests);
+  }
+
+  /** Whether the run has instances, which may take the unit or the quota that something else needs. */
+  get holdsInstances(): boolean {
+    return this.ledger.open.some(({ type, id }) => type === 'instance' && id !== undefined);
+  }
+
+  /** Skips a scenario for which there is no unit. While the run holds instances itself, it is postponed instead. */
+  skipForLackOfUnits(scenario: string, reason: string, capability?: string): void {
+    if (this.holdsInstances) this.postponed.add(scenario);
+    else this.skip([scenario], reason, capability);
   }
 
   /** Records skipped steps. `capability` names one that the target does not have. */

@@ -65,3 +65,15 @@ export function answerOf(exchange: Exchange): string {
   const status = stringField(body, 'status');
   return `${answer.status} with ${status === undefined ? shortJson(body) : `status ${printable(status, 60)}`}`;
 }
+
+/** Whether the request exceeded the account's quota: lawful, and no statement about capacity. */
+export function isBeyondQuota(exchange: Exchange): boolean {
+  return codeOfConflict(exchange) === 'quota_exceeded';
+}
+
+/** The error code of a 409; undefined for another status or without a code. */
+export function codeOfConflict(exchange: Exchange): string | undefined {
+  if (statusOf(exchange) !== 409) return undefined;
+  const body = jsonOf(exchange);
+  return stringField(isObject(body) ? body['error'] : undefined, 'code');
+}

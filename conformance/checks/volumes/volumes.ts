@@ -13,11 +13,10 @@ import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../../scenarios/volumes/refu
 import { NO_SUCH_SIZE } from '../../scenarios/volumes/volume-steps.ts';
 import { isObject, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
-import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import { answerOf, codeOfConflict, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import {
   type Check,
-  codeOfConflict,
   judgeStatus,
   listProblem,
   shownStatus,

@@ -11,26 +11,6 @@ const SECOND_KEY = 'Bearer reference-key-two';
 /** Faults that only level full detects: names, first boots, several keys, early deletes, and concurrent creates. */
 export const fullMutants: readonly Mutant[] = [
   {
-    id: 'second-stop-is-refused',
-    breaks: 'ONLINE, POST stop: STOPPING, then STOPPED.',
-    reddens: ['CYCLE-AGAIN-001'],
-    behave: (rules, hit) => {
-      const stopped = new Set<string>();
-      return {
-        ...rules,
-        mayStop(instance) {
-          if (!rules.mayStop(instance)) return false;
-          if (!stopped.has(instance.id)) {
-            stopped.add(instance.id);
-            return true;
-          }
-          hit();
-          return false;
-        },
-      };
-    },
-  },
-  {
     id: 'a-taken-name-is-409',
     breaks: 'The orchestrator de-duplicates names instead of failing.',
     reddens: ['NAME-DUP-001'],

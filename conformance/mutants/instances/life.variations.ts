@@ -1,4 +1,3 @@
-import { refusal } from '../deviate.ts';
 import type { Variation } from '../mutant.ts';
 
 /** Lawful variations in the life of an instance. */
@@ -24,35 +23,6 @@ export const lifeVariations: readonly Variation[] = [
       },
       statusShown: (instance) =>
         instance.isStarting && instance.status === 'STOPPED' ? 'PROVISIONING' : rules.statusShown(instance),
-    }),
-  },
-  {
-    id: 'boots-before-it-answers-and-cannot-resume',
-    why: 'a machine may boot within the time of an answer, and a platform may not resume it',
-    options: { bootMs: 1_500, resume: false },
-    behave: (rules) => ({
-      ...rules,
-      answerDelayMs: ({ route }) => (route === 'GET /instances/{instanceId}' ? 900 : 0),
-    }),
-  },
-  {
-    id: 'busy-after-a-start',
-    why: 'the row of the contract is for an instance that is stoppable, and one may become so some seconds after it is ONLINE',
-    behave: (rules, clock) => ({
-      ...rules,
-      mayStop: (instance) => rules.mayStop(instance) && clock.wall() - instance.updatedAtMs >= 5_000,
-    }),
-  },
-  {
-    id: 'ids-of-a-region',
-    why: 'the client always sends region; only an orchestrator with globally unique instance ids may ignore it',
-    warns: ['INS-REGION-001'],
-    behave: (rules) => ({
-      ...rules,
-      answer: (request, answer) =>
-        request.route?.includes('{instanceId}') && !request.query.has('region')
-          ? refusal(404, 'not_found')
-          : rules.answer(request, answer),
     }),
   },
   {

@@ -50,6 +50,11 @@ export async function awaitPlacements(
   }
 }
 
+/** Waits for units that the run gave back, except while it holds others, which may be why nothing is listed. */
+export function placementsNow(session: Session, step: string, wanted?: Wanted): Promise<Placement[]> {
+  return (session.holdsInstances ? readPlacements : awaitPlacements)(session, step, wanted);
+}
+
 /** The request to create one instance. */
 export function instanceRequest(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
   const { region, pricePerHour } = placement;

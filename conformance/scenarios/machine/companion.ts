@@ -32,14 +32,15 @@ import { marked, printedBy } from './printed.ts';
 const LOOKS = 30;
 
 /**
- * A second instance with the same name and every optional field of a create; destroyed while STOPPED. If the run itself
- * holds the only unit, `companionAlone` creates it once that is free.
+ * Creates a second instance with the same name and every optional field of a create. If the run itself holds the only
+ * unit, `companionAlone` creates it once that is free.
  */
-export const companion: Scenario = {
-  id: 'companion',
+export const companionCreate: Scenario = {
+  id: 'companion-create',
   level: 'full',
   title: 'creates a second instance of the same name, with a first boot of its own',
   after: ['online'],
+  isBesideFirst: true,
   buys: [
     { type: 'instance', offer: 'cheapest', what: 'an instance of the same name as the first' },
     { type: 'volume', offer: 'cheapest', what: 'a volume for it' },
@@ -49,7 +50,7 @@ export const companion: Scenario = {
     if (found === undefined) return;
     const placement = await choose(session, found.instance);
     if (placement === undefined) {
-      session.isCompanionOwed = true;
+      session.postponed.add('companion');
       return;
     }
     const volume = await volumeFor(session, placement);
@@ -57,7 +58,20 @@ export const companion: Scenario = {
     if (instance === undefined) return volume && release(session, volume);
     await session.get('companion/read', instancePath(instance));
     await session.get('companion/read-first', instancePath(found.instance));
-    await live(session, { instance, volume, placement, first: found });
+    session.companion = { instance, volume, placement, first: found };
+  },
+};
+
+/** Logs in to the second instance, and destroys it while it is STOPPED. */
+export const companion: Scenario = {
+  id: 'companion',
+  level: 'full',
+  title: 'logs in to the second instance, stops it and destroys it',
+  after: ['companion-create'],
+  isBesideFirst: true,
+  buys: [],
+  async run(session) {
+    if (session.companion !== undefined) await live(session, session.companion);
   },
 };
 
@@ -74,7 +88,7 @@ export const companionAlone: Scenario = {
   after: ['companion'],
   buys: [],
   async run(session) {
-    if (!session.isCompanionOwed) return;
+    if (!session.postponed.delete('companion')) return;
     const { primary } = session;
     if (primary !== undefined && primary.entry.state !== 'gone')
       await destroyAndConfirm(session, 'companion/first', primary);
@@ -95,7 +109,8 @@ export const companionAlone: Scenario = {
   },
 };
 
-interface Life {
+/** The second instance, and what belongs to it. */
+export interface Companion {
   instance: Instance;
   volume: Volume | undefined;
   placement: Placement;
@@ -103,7 +118,7 @@ interface Life {
   first?: OnlineInstance;
 }
 
-async function live(session: Session, { instance, volume, placement, first }: Life): Promise<void> {
+async function live(session: Session, { instance, volume, placement, first }: Companion): Promise<void> {
   await session.get('companion/list', '/instances');
   const shown = await waitForOnline(session, instance);
   if (shown !== undefined) {
@@ -176,7 +191,7 @@ async function buy(
   if (asked.instance !== undefined) return asked.instance;
   const control = await buyInstance(session, { placement, step: 'companion/control', extra });
   if (control.instance === undefined && [asked, control].every(({ exchange }) => statusOf(exchange) === 409))
-    session.isCompanionOwed = true;
+    session.postponed.add('companion');
   else if (control.instance === undefined)
     session.skip(
       ['companion'],

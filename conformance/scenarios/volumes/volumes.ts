@@ -40,6 +40,7 @@ export const volumes: Scenario = {
   level: 'full',
   title: 'creates, attaches, detaches and deletes volumes',
   after: ['online'],
+  isBesideFirst: true,
   buys: [
     { type: 'volume', offer: 'cheapest', what: 'the volume that is attached and detached' },
     { type: 'volume', offer: 'cheapest', what: 'a volume that is attached as it is created' },
