@@ -30,8 +30,8 @@ function judgeRefused(evidence: Evidence, asked: readonly Exchange[]): Finding {
   const last = evidence.anySteps('elsewhere/still-listed').at(-1);
   const isListed = last !== undefined && isSuccess(last) && lists(last, place);
   const refused = asked.filter((exchange) => statusOf(exchange) === 409);
-  const isAlone = refused.every((exchange) => heldBefore(evidence, exchange).length === 0);
-  const isLawful = refused.some(isBeyondQuota) || refused.length < 2 || !isListed || !isAlone;
+  const ofAlone = refused.filter((exchange) => heldBefore(evidence, exchange).length === 0);
+  const isLawful = refused.some(isBeyondQuota) || ofAlone.length < 2 || !isListed;
   if (refused.length === asked.length && isLawful)
     return notTested(
       `${place.configurationId} in ${place.region} was refused with 409, as if it had just been sold`,
