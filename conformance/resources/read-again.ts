@@ -7,7 +7,7 @@ import { successOf } from '../transcript/exchange.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import { reopenListed } from './presence.ts';
 
-/** How long after the last of them was gone destroyed instances are read again. Instances were seen to come back after six seconds. */
+/** Until when destroyed instances are read again, after the last was gone. Some were seen to come back after six seconds. */
 export const READ_AGAIN_MS = 30_000;
 export const READ_AGAIN_STEP = 'cleanup/read-again';
 const ROUND_MS = 10_000;
@@ -28,12 +28,12 @@ export interface ReadAgainOptions {
 export async function readAgain(options: ReadAgainOptions): Promise<boolean> {
   const { client, ledger, clock, signal } = options;
   const gone = ledger.entries.filter(({ type, state, id }) => type === 'instance' && state === 'gone' && id);
-  const lastGoneAt = Math.max(...gone.map(({ goneAt = clock.wall() }) => goneAt));
-  const end = lastGoneAt + READ_AGAIN_MS;
+  const goneForMs = clock.wall() - Math.max(...gone.map(({ goneAt }) => goneAt ?? 0));
+  const end = clock.now() + READ_AGAIN_MS - Math.max(goneForMs, 0);
   for (;;) {
     for (let from = 0; from < gone.length; from += AT_ONCE)
       await Promise.all(gone.slice(from, from + AT_ONCE).map((entry) => readOne(options, entry)));
-    const restMs = end - clock.wall();
+    const restMs = end - clock.now();
     if (restMs <= 0 || gone.length === 0) break;
     await clock.sleep(Math.min(restMs, ROUND_MS), signal);
   }
