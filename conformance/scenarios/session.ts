@@ -21,9 +21,7 @@ import type {
 import type { Transcript } from '../transcript/transcript.ts';
 import { type Awaited, prospectOf } from '../waiting/answers.ts';
 import { type KnownReasons, WaitLimiter } from '../waiting/wait-limiter.ts';
-import type { Racing } from './capacity/race.ts';
 import { ListSamples, SAMPLE_STEP } from './list-samples.ts';
-import type { Companion } from './machine/companion.ts';
 import type { Placement } from './placement.ts';
 import type { RestartTarget } from './restart/restart-target.ts';
 
@@ -102,10 +100,6 @@ export class Session {
   isBesideFirst = false;
   /** The scenarios that found no free unit while the run held instances itself, and run once these are gone. */
   readonly postponed = new Set<string>();
-  /** The run's second instance. */
-  companion: Companion | undefined;
-  /** The race that is under way. */
-  racing: Racing | undefined;
   /** A list after the run's last create was searched for instances that the ledger does not know. */
   hasLookedForUnexplained = false;
   /** The instance in a second region. */

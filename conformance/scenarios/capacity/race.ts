@@ -51,6 +51,9 @@ export interface Racing {
   freedAt?: number;
 }
 
+/** The race of a run that is under way. */
+const races = new WeakMap<Session, Racing>();
+
 /** Requests several instances at the same moment; with `--race`, one more than there are units. */
 export const raceCreate: Scenario = {
   id: 'race-create',
@@ -71,7 +74,7 @@ export const raceCreate: Scenario = {
       session.postponed.add('race');
       return;
     }
-    session.racing = racing;
+    races.set(session, racing);
     if (racing.refused.length === 0)
       return session.skip(
         ['race/availability-after-refusal', 'race/availability-after-destruction', 'race/refill'],
@@ -93,7 +96,7 @@ export const raceOnline: Scenario = {
   isBesideFirst: true,
   buys: [],
   async run(session) {
-    const { racing } = session;
+    const racing = races.get(session);
     if (racing === undefined) return;
     const { placement, instances, madeAt } = racing;
     const failed: Instance[] = [];
@@ -116,9 +119,9 @@ export const race: Scenario = {
   after: ['race-online'],
   buys: [],
   async run(session) {
-    const { racing } = session;
+    const racing = races.get(session);
     if (racing === undefined) return;
-    session.racing = undefined;
+    races.delete(session);
     const { placement, availability: path, instances, online, freedAt, madeAt: soldAt } = racing;
     const isRefused = racing.refused.length > 0;
     const again =

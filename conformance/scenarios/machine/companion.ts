@@ -31,6 +31,9 @@ import { marked, printedBy } from './printed.ts';
 /** How often to check for a file that the first boot may still write. */
 const LOOKS = 30;
 
+/** The second instance of a run. */
+const companions = new WeakMap<Session, Life>();
+
 /**
  * Creates a second instance with the same name and every optional field of a create. If the run itself holds the only
  * unit, `companionAlone` creates it once that is free.
@@ -58,7 +61,7 @@ export const companionCreate: Scenario = {
     if (instance === undefined) return volume && release(session, volume);
     await session.get('companion/read', instancePath(instance));
     await session.get('companion/read-first', instancePath(found.instance));
-    session.companion = { instance, volume, placement, first: found };
+    companions.set(session, { instance, volume, placement, first: found });
   },
 };
 
@@ -71,7 +74,8 @@ export const companion: Scenario = {
   isBesideFirst: true,
   buys: [],
   async run(session) {
-    if (session.companion !== undefined) await live(session, session.companion);
+    const life = companions.get(session);
+    if (life !== undefined) await live(session, life);
   },
 };
 
@@ -109,8 +113,7 @@ export const companionAlone: Scenario = {
   },
 };
 
-/** The second instance, and what belongs to it. */
-export interface Companion {
+interface Life {
   instance: Instance;
   volume: Volume | undefined;
   placement: Placement;
@@ -118,7 +121,7 @@ export interface Companion {
   first?: OnlineInstance;
 }
 
-async function live(session: Session, { instance, volume, placement, first }: Companion): Promise<void> {
+async function live(session: Session, { instance, volume, placement, first }: Life): Promise<void> {
   await session.get('companion/list', '/instances');
   const shown = await waitForOnline(session, instance);
   if (shown !== undefined) {
