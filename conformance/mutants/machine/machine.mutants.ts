@@ -17,8 +17,9 @@ export const machineMutants: readonly Mutant[] = [
       return {
         ...rules,
         showInstance(instance, shown, request) {
-          const isFirst = instance.id === 'i-00001' && instance.status === 'ONLINE';
-          if (!isFirst || ++count % 7 !== 3) return rules.showInstance(instance, shown, request);
+          // Logins follow reads, not lists.
+          const isListed = instance.status === 'ONLINE' && request.route === 'GET /instances';
+          if (!isListed || ++count % 7 !== 3) return rules.showInstance(instance, shown, request);
           hit();
           const { public_ip: _, ...rest } = shown;
           return rules.showInstance(instance, rest, request);
