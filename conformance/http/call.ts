@@ -10,8 +10,10 @@ export interface Call {
   body?: unknown;
   /** Default: the run's usual credential, `api key`, or `access token` for a target that accepts no other. */
   credential?: Credential;
-  /** The Authorization header, if the credential is `altered`. */
+  /** The Authorization header, if the credential is `altered`; or that of an access token before it was renewed. */
   authorization?: string;
+  /** Sent without a pause after the request before it. */
+  isAtOnce?: true;
   /** Default `application/json`. Only sent with a body. */
   contentType?: string;
   /** The entity tag of a known answer. An answer 304 is recorded as superseded: it shows nothing new. */

@@ -112,7 +112,7 @@ export class TargetClient {
   async send(step: string, call: Call, signal?: AbortSignal, patience?: AbortSignal): Promise<Exchange> {
     await this.#renewToken(call, signal);
     for (let attempt = 1; ; attempt++) {
-      await this.#keepPace(signal);
+      if (call.isAtOnce !== true) await this.#keepPace(signal);
       // Only a GET may be interrupted: any other request could take effect unnoticed.
       const exchange = await this.#exchange(step, call, call.method === 'GET' ? signal : undefined);
       this.#throwIfAborted(exchange, signal);
@@ -131,6 +131,14 @@ export class TargetClient {
       this.#record({ ...exchange, superseded: true });
       await this.#parts.clock.sleep(waitMs, signal);
     }
+  }
+
+  /** Reads at the same moment. Each read is repeated as `send` does. */
+  async getTogether(step: string, paths: readonly string[], signal?: AbortSignal): Promise<Exchange[]> {
+    const calls = paths.map((path): Call => ({ method: 'GET', path, isAtOnce: true }));
+    for (const call of calls.slice(0, 1)) await this.#renewToken(call, signal);
+    await this.#keepPace(signal);
+    return Promise.all(calls.map((call) => this.send(step, call, signal)));
   }
 
   /**

@@ -24,9 +24,19 @@ export function isSuccess({ answer }: Exchange): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status < 300;
 }
 
+/** Whether a read of one instance, alone at its moment, was answered 200. */
+export function isPolledRead(exchange: Exchange): boolean {
+  return isReadOfOne(exchange) && !isSideBySide(exchange);
+}
+
 /** Whether a read of one instance was answered 200. */
-export function isPolledRead({ request, answer }: Exchange): boolean {
+export function isReadOfOne({ request, answer }: Exchange): boolean {
   return request.method === 'GET' && READ_OF_ONE.test(request.path) && answer?.status === 200;
+}
+
+/** Whether it is one of several reads of instances at the same moment. */
+export function isSideBySide({ step }: Exchange): boolean {
+  return step.endsWith('/side-by-side');
 }
 
 /** The path of a read of one instance. */

@@ -45,10 +45,14 @@ function steps(evidence: Evidence): Step[] {
   return evidence.instances.flatMap((timeline) => {
     const seen = timeline.observations.filter(({ source }) => source !== 'list');
     return seen.flatMap((after, index) => {
-      const before = seen
+      const earlier = seen
         .slice(0, index)
-        .findLast(({ source, exchange }) => source === 'get' && isBefore(exchange, after.exchange));
-      return before === undefined ? [] : [{ timeline, before, after }];
+        .filter(({ source, exchange }) => source === 'get' && isBefore(exchange, after.exchange));
+      const last = earlier.at(-1);
+      // Several if they were sent at the same moment.
+      return earlier
+        .filter(({ exchange }) => last !== undefined && !isBefore(exchange, last.exchange))
+        .map((before) => ({ timeline, before, after }));
     });
   });
 }
@@ -119,10 +123,18 @@ function judgeCauses(evidence: Evidence): Finding {
     if (isCycling(evidence, timeline, after.exchange)) return undefined;
     if (isOff(after.status) && !isOff(before.status) && !asked(timeline.stops.filter(isSuccess)))
       return { expected: `${before.status}: no stop was requested`, actual: after.status };
-    if (before.status === 'STOPPED' && after.status === 'ONLINE' && !asked(timeline.starts.filter(isSuccess)))
-      return { expected: 'STOPPED: no start was requested', actual: after.status };
+    if (isOff(before.status) && after.status === 'ONLINE' && !isStarted(timeline, after.exchange))
+      return { expected: `${before.status}: no start was requested`, actual: after.status };
     return undefined;
   });
+}
+
+/** Whether a start was requested since the last stop, or of a stop that was refused. */
+function isStarted({ starts, stops }: InstanceTimeline, until: Exchange): boolean {
+  const stop = stops.findLast((asked) => isSuccess(asked) && isBefore(asked, until));
+  return starts.some(
+    (start) => isSuccess(start) && start.sentAt < until.endedAt && start.endedAt >= (stop?.sentAt ?? 0),
+  );
 }
 
 const isOff = (status: string): boolean => status === 'STOPPING' || status === 'STOPPED';

@@ -1,4 +1,4 @@
-import { onAnswers, refusal } from '../deviate.ts';
+import { countAtOnce, onAnswers, refusal } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
 import type { InstanceStatus } from '../reference/model.ts';
 
@@ -7,6 +7,8 @@ const LIST = 'GET /instances';
 const START = 'POST /instances/{instanceId}/start';
 const STOP = 'POST /instances/{instanceId}/stop';
 const DELETE = 'DELETE /instances/{instanceId}';
+
+type Shown = Record<string, unknown>;
 
 /** Faults in the 404, and in the sequence of reads of an instance. */
 export const lifeMutants: readonly Mutant[] = [
@@ -122,6 +124,29 @@ export const lifeMutants: readonly Mutant[] = [
     breaks: 'A change of status is observable within seconds.',
     reddens: ['TRACE-FRESH-001', 'TRACE-FRESH-002'],
     behave: lagging(['STOPPING', 'STOPPED'], 25_000),
+  },
+  {
+    id: 'one-of-two-workers-lags',
+    breaks: 'A status never goes back behind one that was read before.',
+    reddens: ['INS-TIME-002', 'TRACE-CAUSE-001'],
+    behave: (rules, hit, clock) => {
+      const count = countAtOnce(clock);
+      const seen = new Map<string, { now: Shown; before: Shown }>();
+      return {
+        ...rules,
+        showInstance(instance, shown, request) {
+          const usual = rules.showInstance(instance, shown, request);
+          const known = seen.get(instance.id)?.now ?? usual;
+          if (known['status'] !== usual['status'] || known === usual)
+            seen.set(instance.id, { now: usual, before: known });
+          const isOfLateWorker = request.route === GET && count() % 2 === 1;
+          const isNew = instance.status === 'STOPPING' && clock.wall() - instance.updatedAtMs < 3000;
+          if (!isOfLateWorker || !isNew) return usual;
+          hit();
+          return seen.get(instance.id)?.before ?? usual;
+        },
+      };
+    },
   },
   {
     id: 'online-is-seen-late',

@@ -4,6 +4,7 @@ import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { isStillListed, lists } from '../catalog/catalog.ts';
+import { listInRegions } from '../instances/list.ts';
 import {
   awaitPlacements,
   buyInstance,
@@ -12,6 +13,7 @@ import {
   PUT_BACK_MS,
   toInstance,
 } from '../instances/purchase.ts';
+import { readSideBySide } from '../instances/side-by-side.ts';
 import type { Placement } from '../placement.ts';
 import type { OnlineInstance, Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -71,10 +73,14 @@ export const race: Scenario = {
     const instances = instancesOf(made, placement);
     const failed: Instance[] = [];
     const online = await live(session, instances, failed);
+    const elsewhere = session.inSecondRegion === undefined ? [] : [session.inSecondRegion.instance];
+    const alive = [...online.map(({ instance }) => instance), ...elsewhere];
+    await readSideBySide(session, 'race', alive);
     if (failed.length === 1) await tryOnceMore(session, placement, failed);
     // A list may take ten seconds to show a new instance.
     await session.sleep(Math.max(madeAt + LISTED_MS - session.now(), 0));
     await session.get('race/list-all', '/instances');
+    await listInRegions(session, 'race', alive);
     for (const instance of instances.filter(isLeft)) await session.get('race/read', instancePath(instance));
     await die(session, instances.slice(0, 1).filter(isLeft));
     if (isRefused && instances[0]?.entry.state === 'gone')

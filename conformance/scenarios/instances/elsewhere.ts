@@ -6,6 +6,7 @@ import { isStillListed, lists } from '../catalog/catalog.ts';
 import { elsewhereOf, type Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
+import { listInRegions } from './list.ts';
 import { buyInstance, destroyAndConfirm, readPlacements } from './purchase.ts';
 
 /** Creates an instance in another region than that of the first, if the cost cap allows it beside what comes after. */
@@ -115,7 +116,7 @@ async function observe(session: Session, instance: Instance): Promise<JsonObject
       onTheWay: ['PROVISIONING'],
     },
   );
-  await session.get('elsewhere/list-of-region', `/instances?region=${encodeURIComponent(instance.region)}`);
+  await listInRegions(session, 'elsewhere', [instance]);
   await session.get('elsewhere/list', '/instances');
   await session.get('elsewhere/read', instancePath(instance));
   const shown = last && successOf(last);

@@ -2,6 +2,7 @@ import { instancePath } from '../../contract/paths.ts';
 import { type JsonObject, stringsField } from '../../text/json.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
+import { readSideBySide } from './side-by-side.ts';
 
 /** A file that must survive a stop and a start. */
 export const MARKER_FILE = 'berth-conformance';
@@ -17,6 +18,7 @@ export const online: Scenario = {
     const found = requireOnline(session, 'online');
     if (found === undefined) return;
     const { instance, shown } = found;
+    await readSideBySide(session, 'online', [instance]);
     await loginTwice(session, shown, 'first');
     await loginTwice(session, shown, 'second');
     await session.login('online/login-other', shown, 'other');

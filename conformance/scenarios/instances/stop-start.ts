@@ -6,6 +6,7 @@ import { marked } from '../machine/printed.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { MARKER_FILE } from './online.ts';
+import { readSideBySide } from './side-by-side.ts';
 
 /** Stops the instance, and then stops it again. */
 export const stop: Scenario = {
@@ -23,6 +24,7 @@ export const stop: Scenario = {
     const asked = await session.post('stop/post', instancePath(instance, '/stop'));
     if (statusOf(asked) === 409) return cannotStop(session);
     await startTooEarly(session, instance);
+    await readSideBySide(session, 'stop', [instance]);
     const isOver = (status: string | undefined) =>
       status !== undefined && status !== 'STOPPING' && status !== 'ONLINE';
     const last = await session.poll('stop/poll', instance, isOver, {

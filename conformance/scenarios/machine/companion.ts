@@ -2,6 +2,7 @@ import { instancePath, volumePath } from '../../contract/paths.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
+import { listInRegions } from '../instances/list.ts';
 import {
   awaitPlacements,
   buyInstance,
@@ -9,6 +10,7 @@ import {
   type Purchase,
   readPlacements,
 } from '../instances/purchase.ts';
+import { readSideBySide } from '../instances/side-by-side.ts';
 import { NOT_STOPPABLE } from '../instances/stop-start.ts';
 import type { Placement } from '../placement.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
@@ -110,6 +112,9 @@ async function live(session: Session, { instance, volume, placement, first }: Li
     await readFiles(session, shown, placement);
     await session.login('companion/login-second', shown, 'second', { owner: instance.entry.n });
     await tryForeignKeys(session, { instance, shown }, first);
+    const alive = first === undefined ? [instance] : [first.instance, instance];
+    await readSideBySide(session, 'companion', alive);
+    await listInRegions(session, 'companion', alive);
   }
   if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, first);
   await stopAndDestroy(session, instance, shown !== undefined);
