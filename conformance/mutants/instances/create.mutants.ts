@@ -85,6 +85,31 @@ export const createMutants: readonly Mutant[] = [
     }),
   },
   {
+    id: 'regions-are-listed-of-the-oldest-only',
+    breaks: 'GET /instances lists every instance, in each region.',
+    reddens: ['INS-LIST-005'],
+    behave: (rules, hit) => {
+      let regions: string[] = [];
+      return {
+        ...rules,
+        isListed(instance) {
+          regions.push(instance.region);
+          return rules.isListed(instance);
+        },
+        answer(request, answer) {
+          const usual = rules.answer(request, answer);
+          if (request.route !== LIST) return usual;
+          const [oldest, ...others] = regions;
+          regions = [];
+          const wanted = request.query.get('region') ?? oldest;
+          if (others.length < 2 || wanted === oldest || listOf(usual).length === 0) return usual;
+          hit();
+          return withList(usual, []);
+        },
+      };
+    },
+  },
+  {
     id: 'list-shows-another-status',
     breaks: 'Status values are accurate.',
     reddens: ['INS-LIST-004'],
