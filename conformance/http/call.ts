@@ -10,7 +10,7 @@ export interface Call {
   body?: unknown;
   /** Default: the run's usual credential, `api key`, or `access token` for a target that accepts no other. */
   credential?: Credential;
-  /** The Authorization header, if the credential is `altered`; or that of an access token before it was renewed. */
+  /** The Authorization header, if the credential is `altered`. */
   authorization?: string;
   /** Sent without a pause after the request before it. */
   isAtOnce?: true;
