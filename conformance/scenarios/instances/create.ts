@@ -5,7 +5,7 @@ import { isStillListed } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { buyInstance, readPlacements } from './purchase.ts';
+import { availableOffers, buyInstance, readPlacements } from './purchase.ts';
 
 /** Capacity may be sold between the read and the create; this many of the cheapest placements are tried. */
 export const MOST_TRIED = 3;
@@ -33,7 +33,11 @@ export const create: Scenario = {
 async function buy(session: Session): Promise<Instance | undefined> {
   const choices = await readPlacements(session, 'create/availability');
   if (choices.length === 0) {
-    session.whyNoPrimary = 'no offer that it may buy is available';
+    const others = availableOffers(session);
+    session.whyNoPrimary =
+      others === 0
+        ? 'no offer that it may buy is available'
+        : `GET /availability lists no offer that it may buy, and GET /configurations has ${others} with available true`;
     session.skip(['create/post', 'create/read-at-once', 'create/list-at-once'], session.whyNoPrimary);
   }
   for (const placement of nearVolumes(session, choices).slice(0, MOST_TRIED)) {

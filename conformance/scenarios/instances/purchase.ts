@@ -2,7 +2,7 @@ import { instancePath } from '../../contract/paths.ts';
 import type { Entry } from '../../resources/ledger.ts';
 import { isConfirmedGone } from '../../resources/presence.ts';
 import { objectsField } from '../../text/json.ts';
-import { jsonOf } from '../../transcript/exchange.ts';
+import { isSuccess, jsonOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Placement, placements, type Wanted } from '../placement.ts';
 import type { Instance, Session } from '../session.ts';
@@ -18,14 +18,28 @@ export interface Purchase {
   isEndedAtOnce?: true;
 }
 
+/** How often an empty list is read before nothing is bought: it may be empty at one moment only. */
+const READS_OF_EMPTY = 3;
+const EMPTY_PAUSE_MS = 2000;
+
 /** Reads what can be bought now, cheapest first, as the contract's client does before each purchase. */
 export async function readPlacements(
   session: Session,
   step: string,
   wanted: Wanted = session.settings,
 ): Promise<Placement[]> {
-  const available = jsonOf(await session.get(step, '/availability'));
-  return placements(objectsField(available, 'configurations'), wanted);
+  for (let read = 1; ; read++) {
+    const exchange = await session.get(step, '/availability');
+    const offers = objectsField(jsonOf(exchange), 'configurations');
+    const isOdd = offers.length === 0 && isSuccess(exchange) && availableOffers(session) > 0;
+    if (!isOdd || read === READS_OF_EMPTY) return placements(offers, wanted);
+    await session.sleep(Math.min(session.settings.pollIntervalMs, EMPTY_PAUSE_MS));
+  }
+}
+
+/** How many offers /configurations had with `available` true. */
+export function availableOffers({ configurations }: Session): number {
+  return configurations.filter(({ available }) => available === true).length;
 }
 
 /** A unit that becomes free is listed again within this time (docs/decisions/0010). */
