@@ -88,14 +88,11 @@ export class AccessToken {
   }
 }
 
-/** When a token is used once more, shortly before its end, on the clock of the run. */
-export interface LastUse {
-  from: number;
-  until: number;
-}
-
-/** The last use of the token in an answer of POST /auth/token, counted from its request. Undefined if it never ends. */
-export function lastUseOf(exchange: Exchange): LastUse | undefined {
+/**
+ * When the token in an answer of POST /auth/token is used once more, shortly before its end, on the clock of the run.
+ * Undefined if it never ends.
+ */
+export function lastUseOf(exchange: Exchange): { from: number; until: number } | undefined {
   const lifeMs = (numberField(successOf(exchange), 'expires_in') ?? 0) * 1000;
   if (lifeMs <= 0) return undefined;
   // The end may be rounded to whole seconds.

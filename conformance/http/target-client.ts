@@ -9,7 +9,7 @@ import { OwnInstances } from './own-instances.ts';
 import { Reachability } from './reachability.ts';
 import { ATTEMPTS_WHEN_LIMITED, ATTEMPTS_WHEN_LOST, ReplacedReads } from './replaced-reads.ts';
 import { ResponseSecrets } from './response-secrets.ts';
-import { AccessToken, type LastUse, lastUseOf, type SignIn, type TokenRequest } from './sign-in.ts';
+import { AccessToken, lastUseOf, type SignIn, type TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
 const LONGEST_RETRY_AFTER_MS = 60_000;
@@ -47,7 +47,7 @@ export class TargetClient {
   #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
   #accessToken: AccessToken | undefined;
-  #lastUse: LastUse | undefined;
+  #lastUse: ReturnType<typeof lastUseOf>;
   /** The request that yielded the token. */
   #signedInWith: TokenRequest = {};
   #usual: Credential;
@@ -138,7 +138,7 @@ export class TargetClient {
   /** Reads at the same moment. Each read is repeated as `send` does. */
   async getTogether(step: string, paths: readonly string[], signal?: AbortSignal): Promise<Exchange[]> {
     const calls = paths.map((path): Call => ({ method: 'GET', path, isAtOnce: true }));
-    for (const call of calls.slice(0, 1)) await this.#renewToken(call, signal);
+    if (calls[0] !== undefined) await this.#renewToken(calls[0], signal);
     await this.#keepPace(signal);
     return Promise.all(calls.map((call) => this.send(step, call, signal)));
   }
@@ -211,7 +211,7 @@ export class TargetClient {
   }
 
   /** No marketplace uses a token that late: a run that passes for one leaves it out. */
-  #lastUseOf(exchange: Exchange): LastUse | undefined {
+  #lastUseOf(exchange: Exchange): ReturnType<typeof lastUseOf> {
     return this.#parts.repeatsReads === false ? undefined : lastUseOf(exchange);
   }
 

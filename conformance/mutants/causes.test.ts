@@ -3,6 +3,7 @@ import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
 import { toReport } from '../report/model.ts';
 import type { ReportCheck } from '../report/report.ts';
+import { toTerminal } from '../report/terminal/terminal.ts';
 import type { Exchange, SshRecord, TranscriptRecord } from '../transcript/records.ts';
 import { judge } from '../verdict/judge.ts';
 import { onRule } from './deviate.ts';
@@ -46,6 +47,44 @@ it("a boot that ends in ERROR is not tested, with the instance's own text", asyn
     verdict: 'not_tested',
     reason: 'the machine failed, which the contract allows: ERROR, no host has room',
   });
+});
+
+/** A machine that is never ONLINE, in a run that waits so long. */
+async function neverOnline(readyTimeoutMs: number) {
+  const { records } = await runAgainst(
+    {
+      behave: (rules, hit) => onRule('bootMs', () => 1e12)(rules, hit, undefined as never),
+      run: { readyTimeoutMs },
+    },
+    requirements.rows,
+    NEEDS,
+  );
+  const report = toReport(records, judge(records, requirements.rows, CHECKS), requirements);
+  const text = toTerminal(report, { color: false, width: 10_000 });
+  return { report, untested: text.split('\n').filter((line) => line.includes('did not come ONLINE')) };
+}
+
+it('a machine that is not ONLINE after a minute is not tested, with the option that helps, in one line', async () => {
+  const { report, untested } = await neverOnline(60_000);
+  expect(report.outcome).toBe('INCOMPLETE');
+  expect(report.checks.find(({ id }) => id === 'INS-READY-001')).toMatchObject({
+    verdict: 'not_tested',
+    reason: expect.stringContaining('wait longer with --ready-timeout-s'),
+  });
+  expect(report.why).toMatch(
+    /could not be made, \d\d of them because the instance did not come ONLINE: .*--ready-timeout-s 600/,
+  );
+  expect(untested.slice(1)).toEqual([
+    expect.stringMatching(/SSH-LIVE-001, .*STOP-END-001, .*--ready-timeout-s 600/),
+  ]);
+});
+
+it('a machine that is not ONLINE after ten minutes fails, and what follows from it is one line', async () => {
+  const { report, untested } = await neverOnline(600_000);
+  const failed = report.checks.filter(({ verdict }) => verdict === 'fail');
+  expect(failed.map(({ id }) => id)).toEqual(['INS-READY-001']);
+  expect(failed[0]?.problems?.[0]?.actual).toContain('still PROVISIONING after 10 min');
+  expect(untested).toEqual([expect.stringMatching(/SSH-LIVE-001, .*it was still booting after 600 s$/)]);
 });
 
 it('an SSH server without a common algorithm is not tested, and did speak SSH', async () => {

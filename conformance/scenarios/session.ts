@@ -172,11 +172,6 @@ export class Session {
     return this.send(step, { method: 'GET', path });
   }
 
-  /** Reads at the same moment. */
-  getTogether(step: string, paths: readonly string[]): Promise<Exchange[]> {
-    return this.client.getTogether(step, paths, this.signal);
-  }
-
   post(step: string, path: string, body?: unknown): Promise<Exchange> {
     return this.send(step, { method: 'POST', path, ...(body !== undefined && { body }) });
   }

@@ -113,7 +113,7 @@ function judgePutBack(evidence: Evidence): Finding {
   }
   const waitedMs = (last?.endedAt ?? 0) - (reads[0]?.sentAt ?? 0);
   if (last !== undefined && !lists(last, place) && waitedMs < PUT_BACK_MS)
-    return notTested(`it was not listed again within ${duration(waitedMs)} (--ready-timeout-s waits longer)`);
+    return notTested(`it was not listed again within ${duration(waitedMs)}, when the run ended`);
   return judgeEachExchange(
     last === undefined ? [] : [last],
     'reads of /availability after the destruction',

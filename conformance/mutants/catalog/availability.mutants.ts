@@ -38,12 +38,11 @@ const listMutants: readonly Mutant[] = [
     alsoIn: ['create'],
     behave: (rules, hit, clock) => {
       const count = counter();
-      const change = onAnswers([AVAILABILITY], (answer, { query }) =>
+      return onAnswers([AVAILABILITY], (answer, { query }) =>
         answer.status === 200 && !query.has('region') && count() % 4 === 2
           ? withFields(answer, { configurations: [] })
           : undefined,
-      );
-      return change(rules, hit, clock);
+      )(rules, hit, clock);
     },
   },
   {

@@ -88,25 +88,14 @@ export const createMutants: readonly Mutant[] = [
     id: 'regions-are-listed-of-the-oldest-only',
     breaks: 'GET /instances lists every instance, in each region.',
     reddens: ['INS-LIST-005'],
-    behave: (rules, hit) => {
-      let regions: string[] = [];
-      return {
-        ...rules,
-        isListed(instance) {
-          regions.push(instance.region);
-          return rules.isListed(instance);
-        },
-        answer(request, answer) {
-          const usual = rules.answer(request, answer);
-          if (request.route !== LIST) return usual;
-          const [oldest, ...others] = regions;
-          regions = [];
-          const wanted = request.query.get('region') ?? oldest;
-          if (others.length < 2 || wanted === oldest || listOf(usual).length === 0) return usual;
-          hit();
-          return withList(usual, []);
-        },
-      };
+    behave: (rules, hit, clock) => {
+      let all: List['instances'] = [];
+      return onAnswers([LIST], (answer, { query }) => {
+        const region = query.get('region');
+        if (region === null && answer.status === 200) all = listOf(answer);
+        const isOther = region !== null && region !== all[0]?.['region'];
+        return isOther && all.length > 2 ? withList(answer, []) : undefined;
+      })(rules, hit, clock);
     },
   },
   {

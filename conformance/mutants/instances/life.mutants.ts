@@ -1,4 +1,4 @@
-import { countAtOnce, onAnswers, refusal } from '../deviate.ts';
+import { countAtOnce, onAnswers, onRule, refusal } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
 import type { InstanceStatus } from '../reference/model.ts';
 
@@ -7,8 +7,6 @@ const LIST = 'GET /instances';
 const START = 'POST /instances/{instanceId}/start';
 const STOP = 'POST /instances/{instanceId}/stop';
 const DELETE = 'DELETE /instances/{instanceId}';
-
-type Shown = Record<string, unknown>;
 
 /** Faults in the 404, and in the sequence of reads of an instance. */
 export const lifeMutants: readonly Mutant[] = [
@@ -131,21 +129,12 @@ export const lifeMutants: readonly Mutant[] = [
     reddens: ['INS-TIME-002', 'TRACE-CAUSE-001'],
     behave: (rules, hit, clock) => {
       const count = countAtOnce(clock);
-      const seen = new Map<string, { now: Shown; before: Shown }>();
-      return {
-        ...rules,
-        showInstance(instance, shown, request) {
-          const usual = rules.showInstance(instance, shown, request);
-          const known = seen.get(instance.id)?.now ?? usual;
-          if (known['status'] !== usual['status'] || known === usual)
-            seen.set(instance.id, { now: usual, before: known });
-          const isOfLateWorker = request.route === GET && count() % 2 === 1;
-          const isNew = instance.status === 'STOPPING' && clock.wall() - instance.updatedAtMs < 3000;
-          if (!isOfLateWorker || !isNew) return usual;
-          hit();
-          return seen.get(instance.id)?.before ?? usual;
-        },
-      };
+      return onRule('showInstance', (shown, { status, updatedAtMs }, _shown, { route }) => {
+        const isOfLateWorker = route === GET && count() % 2 === 1;
+        return isOfLateWorker && status === 'STOPPING' && clock.wall() - updatedAtMs < 3000
+          ? { ...shown, status: 'ONLINE', updated_at: shown['created_at'] }
+          : undefined;
+      })(rules, hit, clock);
     },
   },
   {

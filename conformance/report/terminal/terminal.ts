@@ -53,10 +53,15 @@ export function toTerminal(report: Report, { color, width, verbose = false }: Te
     else page.text(`FAIL  ${check.id}: the same cause as ${leader} (--verbose shows it)`, 0);
   });
   section(page, 'WARNINGS', of('warn'), (check) => failedCheck(page, check, report, traced));
-  section(page, 'NOT TESTED', of('not_tested'), (check) => {
-    page.text(`${check.id}: ${check.reason}`, 2);
-    page.text(check.means ?? check.text, 4, 'dim');
-  });
+  section(
+    page,
+    'NOT TESTED',
+    [...Map.groupBy(of('not_tested'), ({ reason }) => reason)],
+    ([reason, checks]) => {
+      page.text(`${checks.map(({ id }) => id).join(', ')}: ${reason}`, 2);
+      for (const { means, text } of checks.length === 1 ? checks : []) page.text(means ?? text, 4, 'dim');
+    },
+  );
   section(page, 'NOT APPLICABLE', byCapability(of('not_applicable')), (text) => page.text(text, 2));
   if (verbose)
     for (const [title, verdict] of QUIET)

@@ -216,7 +216,7 @@ async function untilListed(session: Session, placement: Placement, path: string)
   for (;;) {
     const exchange = await session.get('race/availability-after-destruction', path);
     if (isSuccess(exchange) && lists(exchange, placement)) return;
-    if (session.now() - startedAt > Math.min(PUT_BACK_MS, session.settings.readyTimeoutMs)) return;
+    if (session.now() - startedAt > PUT_BACK_MS) return;
     await session.sleep(session.settings.pollIntervalMs);
   }
 }

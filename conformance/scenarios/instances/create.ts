@@ -1,6 +1,7 @@
 import { instancePath } from '../../contract/paths.ts';
 import { stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
 import { isStillListed } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
@@ -102,6 +103,7 @@ async function askTooEarly(session: Session, instance: Instance): Promise<void> 
 
 async function waitForOnline(session: Session, instance: Instance): Promise<void> {
   const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
+  const startedAt = session.now();
   let last = await session.poll('boot/poll', instance, isSettled, {
     text: 'the instance to come ONLINE',
     onTheWay: ['PROVISIONING'],
@@ -134,12 +136,19 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
     session.online = shown;
     session.onlineSince = session.now();
     session.lastOnline = shown;
-  } else session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last)}`;
+  } else
+    session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last, session.now() - startedAt)}`;
 }
 
-function describe({ settings }: Session, last: Awaited<ReturnType<Session['poll']>>): string {
+/** How long a machine may boot (O: Limits). */
+const ALLOWED_S = 600;
+
+function describe({ settings }: Session, last: Exchange | undefined, waitedMs: number): string {
+  const patienceS = settings.readyTimeoutMs / 1000;
+  if (last === undefined && waitedMs < settings.readyTimeoutMs)
+    return 'what it answered could not become ONLINE';
   if (last === undefined)
-    return `it was still booting after ${settings.readyTimeoutMs / 1000} s (--ready-timeout-s waits longer), or what it answered could not become ONLINE`;
+    return `it was still booting after ${patienceS} s${patienceS < ALLOWED_S ? `, and the contract allows ten minutes: --ready-timeout-s ${ALLOWED_S} waits for that` : ''}`;
   const status = stringField(successOf(last), 'status');
   return status === undefined ? `it read ${last.answer?.status}` : `it became ${status}`;
 }

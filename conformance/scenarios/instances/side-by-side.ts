@@ -22,7 +22,7 @@ export async function readSideBySide(
     const paths = Array.from({ length: READERS }, (_, reader) =>
       instancePath(instances[(round * READERS + reader) % instances.length] ?? {}),
     );
-    const reads = await session.getTogether(`${scenario}/side-by-side`, paths);
+    const reads = await session.client.getTogether(`${scenario}/side-by-side`, paths, session.signal);
     const times = reads.map(({ sentAt }) => sentAt);
     if (Math.max(...times) - Math.min(...times) > PAUSE_MS / 2) return;
     if (round < ROUNDS - 1) await session.sleep(PAUSE_MS);
