@@ -96,7 +96,8 @@ function judgeBeforeEnd(evidence: Evidence): Finding {
   const [bad] = evidence.anySteps('unauthenticated');
   const used = evidence
     .anySteps('token/before-end')
-    .filter(({ n, answer }) => n < (bad?.n ?? Number.POSITIVE_INFINITY) && answer?.status !== 429);
+    .filter(({ n, answer }) => n < (bad?.n ?? Number.POSITIVE_INFINITY) && answer?.status !== 429)
+    .filter(({ n }) => !isFromBeforeRestart(evidence, n));
   if (used.length === 0)
     return notApplicable(
       'a token that ends within the run',
@@ -110,6 +111,12 @@ function judgeBeforeEnd(evidence: Evidence): Finding {
         }
       : undefined,
   );
+}
+
+/** Whether the token of the nth request was issued before a restart, which may forget it. */
+function isFromBeforeRestart(evidence: Evidence, n: number): boolean {
+  const issued = evidence.anySteps('token/good', 'token/renew').findLast((one) => one.n < n)?.n ?? 0;
+  return evidence.sent.some((one) => one.step === 'restart/wait' && one.n > issued && one.n < n);
 }
 
 function expecting(exchange: Exchange, ...statuses: readonly number[]): Problem | undefined {

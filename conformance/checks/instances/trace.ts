@@ -120,21 +120,27 @@ function judgeCauses(evidence: Evidence): Finding {
       of.some(({ sentAt }) => sentAt < after.exchange.endedAt);
     if (isEnd(after.status) && !isEnd(before.status) && !isSpot && !asked(timeline.deletes))
       return { expected: `${before.status}: its destruction was not requested`, actual: after.status };
-    if (isCycling(evidence, timeline, after.exchange)) return undefined;
+    const isOffAndOn = isOff(before.status) && after.status === 'ONLINE';
+    const since = isOffAndOn ? lastStop(timeline, after.exchange)?.sentAt : undefined;
+    if (isCycling(evidence, timeline, after.exchange, since)) return undefined;
     if (isOff(after.status) && !isOff(before.status) && !asked(timeline.stops.filter(isSuccess)))
       return { expected: `${before.status}: no stop was requested`, actual: after.status };
-    if (isOff(before.status) && after.status === 'ONLINE' && !isStarted(timeline, after.exchange))
+    if (isOffAndOn && !isStarted(timeline, after.exchange))
       return { expected: `${before.status}: no start was requested`, actual: after.status };
     return undefined;
   });
 }
 
-/** Whether a start was requested since the last stop, or of a stop that was refused. */
-function isStarted({ starts, stops }: InstanceTimeline, until: Exchange): boolean {
-  const stop = stops.findLast((asked) => isSuccess(asked) && isBefore(asked, until));
-  return starts.some(
-    (start) => isSuccess(start) && start.sentAt < until.endedAt && start.endedAt >= (stop?.sentAt ?? 0),
+/** Whether a start was requested since the last stop that was accepted. */
+function isStarted(timeline: InstanceTimeline, until: Exchange): boolean {
+  const stoppedAt = lastStop(timeline, until)?.sentAt ?? 0;
+  return timeline.starts.some(
+    (start) => isSuccess(start) && start.sentAt < until.endedAt && start.endedAt >= stoppedAt,
   );
+}
+
+function lastStop({ stops }: InstanceTimeline, until: Exchange): Exchange | undefined {
+  return stops.findLast((asked) => isSuccess(asked) && isBefore(asked, until));
 }
 
 const isOff = (status: string): boolean => status === 'STOPPING' || status === 'STOPPED';
@@ -144,15 +150,16 @@ const ATTACHMENT = /^\/volumes(\/[^/]+\/(attach|detach))?$/;
 const CYCLE_MS = 15 * 60_000;
 
 /**
- * Whether a volume was attached or detached shortly before, so that the states of a stop-attach-start cycle are
- * lawful.
+ * Whether a volume was attached or detached shortly before, and not before `since`, so that the states of a
+ * stop-attach-start cycle are lawful.
  */
-function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange): boolean {
+function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange, since = 0): boolean {
   return evidence.exchanges.some((exchange) => {
     const { request, sentAt } = exchange;
     const isAttachment = request.method === 'POST' && ATTACHMENT.test(request.path) && isSuccess(exchange);
     const isOfIt = request.body?.includes(id) ?? request.path.endsWith('/detach');
-    return isAttachment && isOfIt && sentAt < until.endedAt && until.sentAt - sentAt < CYCLE_MS;
+    const isRecent = sentAt >= since && until.sentAt - sentAt < CYCLE_MS;
+    return isAttachment && isOfIt && isRecent && sentAt < until.endedAt;
   });
 }
 
