@@ -51,8 +51,6 @@ export function withoutUsername(record: TranscriptRecord, login: Login | undefin
 /** A token is renewed after this share of its lifetime. */
 const USED_SHARE = 0.75;
 const RETRY_AFTER_MS = 5_000;
-/** The shares of its lifetime between which a token is used once more. */
-const LAST_SHARES = { from: 0.8, until: 0.97 };
 
 /** A bearer token that is renewed before it expires (O: Authentication 3). */
 export class AccessToken {
@@ -89,15 +87,15 @@ export class AccessToken {
 }
 
 /**
- * When the token in an answer of POST /auth/token is used once more, shortly before its end, on the clock of the run.
+ * When the token in an answer of POST /auth/token is used once more, on the clock of the run: after 80 to 97 % of its life.
  * Undefined if it never ends.
  */
 export function lastUseOf(exchange: Exchange): { from: number; until: number } | undefined {
   const lifeMs = (numberField(successOf(exchange), 'expires_in') ?? 0) * 1000;
   if (lifeMs <= 0) return undefined;
   // The end may be rounded to whole seconds.
-  const usedMs = Math.min(lifeMs * LAST_SHARES.until, lifeMs - 2000);
-  return { from: exchange.sentAt + lifeMs * LAST_SHARES.from, until: exchange.sentAt + usedMs };
+  const usedMs = Math.min(lifeMs * 0.97, lifeMs - 2000);
+  return { from: exchange.sentAt + lifeMs * 0.8, until: exchange.sentAt + usedMs };
 }
 
 function renewalTimeOf(exchange: Exchange): number {

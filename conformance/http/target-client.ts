@@ -76,7 +76,7 @@ export class TargetClient {
   async requestAccessToken(step: string, request: TokenRequest, signal?: AbortSignal): Promise<Exchange> {
     const exchange = await this.send(step, this.tokenCall(request), signal);
     this.#accessToken = AccessToken.of(exchange);
-    this.#lastUse = this.#lastUseOf(exchange);
+    this.#lastUse = lastUseOf(exchange);
     this.#signedInWith = request;
     return exchange;
   }
@@ -199,6 +199,8 @@ export class TargetClient {
   }
 
   async #renewToken(call: Call, signal?: AbortSignal): Promise<void> {
+    // No marketplace uses a token that late: a run that passes for one leaves it out.
+    if (this.#parts.repeatsReads === false) this.#lastUse = undefined;
     await this.#useTokenBeforeItsEnd(signal);
     const token = this.#accessToken;
     if (this.#lastUse !== undefined) return;
@@ -207,12 +209,7 @@ export class TargetClient {
     const exchange = await this.#exchange('token/renew', this.tokenCall(this.#signedInWith), signal);
     this.#throwIfAborted(exchange, signal);
     token.renew(this.#record(exchange));
-    this.#lastUse = this.#lastUseOf(exchange);
-  }
-
-  /** No marketplace uses a token that late: a run that passes for one leaves it out. */
-  #lastUseOf(exchange: Exchange): ReturnType<typeof lastUseOf> {
-    return this.#parts.repeatsReads === false ? undefined : lastUseOf(exchange);
+    this.#lastUse = lastUseOf(exchange);
   }
 
   /** Uses a token once more before it is renewed, if a request is sent shortly before its end. */

@@ -73,9 +73,8 @@ function judgeRate(evidence: Evidence): Finding {
       exchange.request.method === 'GET' &&
       hasGoodCredential(exchange) &&
       targetOf(exchange) !== undefined &&
-      !isSideBySide(exchange) &&
       // The clean-up reads instances that are not active any more.
-      !exchange.step.startsWith('cleanup/'),
+      !(isSideBySide(exchange) || exchange.step.startsWith('cleanup/')),
   );
   const last = new Map<string, number>();
   const atContractsRate = asked.filter((exchange) => {

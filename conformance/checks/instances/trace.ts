@@ -121,26 +121,20 @@ function judgeCauses(evidence: Evidence): Finding {
     if (isEnd(after.status) && !isEnd(before.status) && !isSpot && !asked(timeline.deletes))
       return { expected: `${before.status}: its destruction was not requested`, actual: after.status };
     const isOffAndOn = isOff(before.status) && after.status === 'ONLINE';
-    const since = isOffAndOn ? lastStop(timeline, after.exchange)?.sentAt : undefined;
+    const since = isOffAndOn ? stoppedAt(timeline, after.exchange) : 0;
     if (isCycling(evidence, timeline, after.exchange, since)) return undefined;
     if (isOff(after.status) && !isOff(before.status) && !asked(timeline.stops.filter(isSuccess)))
       return { expected: `${before.status}: no stop was requested`, actual: after.status };
-    if (isOffAndOn && !isStarted(timeline, after.exchange))
+    const starts = timeline.starts.filter((start) => isSuccess(start) && start.endedAt >= since);
+    if (isOffAndOn && !asked(starts))
       return { expected: `${before.status}: no start was requested`, actual: after.status };
     return undefined;
   });
 }
 
-/** Whether a start was requested since the last stop that was accepted. */
-function isStarted(timeline: InstanceTimeline, until: Exchange): boolean {
-  const stoppedAt = lastStop(timeline, until)?.sentAt ?? 0;
-  return timeline.starts.some(
-    (start) => isSuccess(start) && start.sentAt < until.endedAt && start.endedAt >= stoppedAt,
-  );
-}
-
-function lastStop({ stops }: InstanceTimeline, until: Exchange): Exchange | undefined {
-  return stops.findLast((asked) => isSuccess(asked) && isBefore(asked, until));
+/** When the last accepted stop was requested; 0 without one. */
+function stoppedAt({ stops }: InstanceTimeline, until: Exchange): number {
+  return stops.findLast((asked) => isSuccess(asked) && isBefore(asked, until))?.sentAt ?? 0;
 }
 
 const isOff = (status: string): boolean => status === 'STOPPING' || status === 'STOPPED';
@@ -153,7 +147,7 @@ const CYCLE_MS = 15 * 60_000;
  * Whether a volume was attached or detached shortly before, and not before `since`, so that the states of a
  * stop-attach-start cycle are lawful.
  */
-function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange, since = 0): boolean {
+function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange, since: number): boolean {
   return evidence.exchanges.some((exchange) => {
     const { request, sentAt } = exchange;
     const isAttachment = request.method === 'POST' && ATTACHMENT.test(request.path) && isSuccess(exchange);

@@ -140,15 +140,12 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
     session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last, session.now() - startedAt)}`;
 }
 
-/** How long a machine may boot (O: Limits). */
-const ALLOWED_S = 600;
-
 function describe({ settings }: Session, last: Exchange | undefined, waitedMs: number): string {
   const patienceS = settings.readyTimeoutMs / 1000;
   if (last === undefined && waitedMs < settings.readyTimeoutMs)
     return 'what it answered could not become ONLINE';
   if (last === undefined)
-    return `it was still booting after ${patienceS} s${patienceS < ALLOWED_S ? `, and the contract allows ten minutes: --ready-timeout-s ${ALLOWED_S} waits for that` : ''}`;
+    return `it was still booting after ${patienceS} s${patienceS < 600 ? ', and the contract allows ten minutes: --ready-timeout-s 600 waits for that' : ''}`;
   const status = stringField(successOf(last), 'status');
   return status === undefined ? `it read ${last.answer?.status}` : `it became ${status}`;
 }

@@ -20,7 +20,6 @@ export interface Purchase {
 
 /** How often an empty list is read before nothing is bought: it may be empty at one moment only. */
 const READS_OF_EMPTY = 3;
-const EMPTY_PAUSE_MS = 2000;
 
 /** Reads what can be bought now, cheapest first, as the contract's client does before each purchase. */
 export async function readPlacements(
@@ -33,7 +32,7 @@ export async function readPlacements(
     const offers = objectsField(jsonOf(exchange), 'configurations');
     const isOdd = offers.length === 0 && isSuccess(exchange) && availableOffers(session) > 0;
     if (!isOdd || read === READS_OF_EMPTY) return placements(offers, wanted);
-    await session.sleep(Math.min(session.settings.pollIntervalMs, EMPTY_PAUSE_MS));
+    await session.sleep(Math.min(session.settings.pollIntervalMs, 2000));
   }
 }
 
