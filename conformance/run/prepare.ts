@@ -202,8 +202,8 @@ function createSession(
 }
 
 function keyRing(ssh: SshClient, identity: Identity, redactor: Redactor): KeyRing {
-  return new KeyRing((name) => {
-    const pair = ssh.newKeyPair(identity.keyComment(name));
+  return new KeyRing((name, type) => {
+    const pair = ssh.newKeyPair(identity.keyComment(name), type);
     redactor.add(`${name} private key`, pair.privateKey);
     return pair;
   });

@@ -5,8 +5,8 @@ import type { SignIn } from '../http/sign-in.ts';
 import type { TargetClient } from '../http/target-client.ts';
 import type { Entry, Ledger } from '../resources/ledger.ts';
 import type { CreateResult, ResourceRequest, Resources } from '../resources/resources.ts';
-import type { KeyRing } from '../ssh/key-ring.ts';
-import type { SshClient, SshLogin } from '../ssh/ssh-client.ts';
+import { INJECTED_KEYS, type KeyRing } from '../ssh/key-ring.ts';
+import type { KeyType, SshClient, SshLogin } from '../ssh/ssh-client.ts';
 import { type JsonObject, numberField, objectsField, stringField } from '../text/json.ts';
 import type { Draws } from '../transcript/draws.ts';
 import { isPolledRead, successOf } from '../transcript/exchange.ts';
@@ -147,12 +147,18 @@ export class Session {
   }
 
   /** The public keys for an instance, by its ledger entry. `ofItsOwn`: no other instance has them. */
-  publicKeys(entry: number, ofItsOwn: boolean): string[] {
+  publicKeys(entry: number, ofItsOwn: boolean, types: readonly KeyType[] = ['ed25519', 'ed25519']): string[] {
     const { keys } = this.#parts;
-    if (ofItsOwn) keys.issue(entry);
+    if (ofItsOwn) keys.issue(entry, types);
     // A marketplace injects one key.
-    const names = this.settings.plain === true ? (['first'] as const) : (['first', 'second'] as const);
+    const names = INJECTED_KEYS.slice(0, this.settings.plain === true ? 1 : types.length);
     return names.map((name) => keys.pair(entry, name).publicKey);
+  }
+
+  /** The ledger entries of the instances that are gone. */
+  get gone(): number[] {
+    const gone = this.ledger.entries.filter(({ type, state }) => type === 'instance' && state === 'gone');
+    return gone.map(({ n }) => n);
   }
 
   /** Milliseconds since the run's start. */
@@ -296,7 +302,7 @@ export class Session {
     const { keys, ledger } = this.#parts;
     const known = ledger.entries.find(({ id }) => id === instanceId);
     const entry = owner ?? (known ?? this.primary?.entry)?.n;
-    const { privateKey } = key === 'other' ? keys.other : keys.pair(entry, key === 'second' ? key : 'first');
+    const { privateKey } = key === 'other' ? keys.other : keys.pair(entry, key === 'foreign' ? 'first' : key);
     const knownUser = username ?? this.#usernames.get(instanceId);
     const usernames = knownUser === undefined ? USUAL_USERNAMES : [knownUser];
     const sentAt = this.now();

@@ -1,6 +1,7 @@
 import { instancePath } from '../../contract/paths.ts';
 import type { Entry } from '../../resources/ledger.ts';
 import { isConfirmedGone } from '../../resources/presence.ts';
+import type { KeyType } from '../../ssh/ssh-client.ts';
 import { objectsField } from '../../text/json.ts';
 import { jsonOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -14,6 +15,8 @@ export interface Purchase {
   extra?: Readonly<Record<string, unknown>>;
   /** The name of another instance, to test duplicate names. */
   name?: string;
+  /** The types of its keys; default: two of Ed25519. */
+  keyTypes?: readonly KeyType[];
   /** It is destroyed at once if it is created, usually because it must be refused. */
   isEndedAtOnce?: true;
 }
@@ -51,13 +54,13 @@ export async function awaitPlacements(
 }
 
 /** The request to create one instance. */
-export function instanceRequest(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
+export function instanceRequest(session: Session, purchase: Purchase) {
+  const { placement, step, name, isEndedAtOnce } = purchase;
   const { region, pricePerHour } = placement;
   return {
     type: 'instance' as const,
     step,
-    body: (entry: Pick<Entry, 'n' | 'name'>) =>
-      createBody(session, placement, { ...entry, ofItsOwn: isEndedAtOnce !== true }, extra),
+    body: (entry: Pick<Entry, 'n' | 'name'>) => createBody(session, purchase, entry),
     region,
     ...(pricePerHour !== undefined && { pricePerHour }),
     ...(name !== undefined && { name }),
@@ -79,17 +82,16 @@ export function toInstance(entry: Instance['entry'], placement: Placement): Inst
   return entry.id === undefined ? undefined : { entry, id: entry.id, region: placement.region, placement };
 }
 
-/** A valid body of a create: the offer in one of its regions, two keys, and a name. */
+/** A valid body of a create: the offer in one of its regions, its keys, and a name. */
 function createBody(
   session: Session,
-  { configurationId, region }: Placement,
-  { n, name, ofItsOwn }: { n: number; name: string; ofItsOwn: boolean },
-  extra: Readonly<Record<string, unknown>> = {},
+  { placement, extra, keyTypes, isEndedAtOnce }: Purchase,
+  { n, name }: Pick<Entry, 'n' | 'name'>,
 ): Record<string, unknown> {
   return {
-    configuration_id: configurationId,
-    region,
-    ssh_keys: session.publicKeys(n, ofItsOwn),
+    configuration_id: placement.configurationId,
+    region: placement.region,
+    ssh_keys: session.publicKeys(n, isEndedAtOnce !== true, keyTypes),
     name,
     ...extra,
   };
