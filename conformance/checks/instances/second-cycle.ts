@@ -7,7 +7,7 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { isLoggedIn, workedBefore } from '../../evidence/logins.ts';
-import { printedBy } from '../../scenarios/machine/printed.ts';
+import { keptFilesIn } from '../../scenarios/machine/guest.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, shownStatus, stillWaiting, unlessReclaimed } from '../check.ts';
@@ -78,9 +78,9 @@ function judgeHalf(evidence: Evidence, { action, end, onTheWay }: Half): Finding
 function judgeFile(evidence: Evidence): Finding | undefined {
   const [first] = evidence.loginsAt('start/read-file');
   const [second] = evidence.loginsAt('second-cycle/read-file');
-  const before = first && printedBy(first);
-  if (second === undefined || !isLoggedIn(second) || before === undefined) return undefined;
-  if (printedBy(second) === before) return undefined;
+  const before = first && keptFilesIn(first).get('home');
+  if (second === undefined || !isLoggedIn(second) || !before) return undefined;
+  if (keptFilesIn(second).get('home') === before) return undefined;
   return judgeEach(
     [second],
     'disks after a second start',

@@ -26,6 +26,7 @@ import {
   withoutRateLimited,
 } from '../check.ts';
 import { isNull, judgeObjects } from '../conventions/fields.ts';
+import { AFTER_INSTANCE } from './of-instance.ts';
 
 const scenarios = ['volumes'];
 const INVALID = [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
@@ -216,7 +217,7 @@ function judgeReads(evidence: Evidence): Finding {
   const reads = evidence.volumes.flatMap((timeline) => {
     const [firstDelete] = timeline.deletes.filter((exchange) => statusOf(exchange) !== 409);
     return timeline.observations
-      .filter(isRead)
+      .filter((observation) => isRead(observation) && !observation.exchange.step.startsWith(AFTER_INSTANCE))
       .filter(({ exchange }) => firstDelete === undefined || isBefore(exchange, firstDelete))
       .map((observation) => ({ timeline, observation }));
   });

@@ -71,6 +71,7 @@ export const race: Scenario = {
     const instances = instancesOf(made, placement);
     const failed: Instance[] = [];
     const online = await live(session, instances, failed);
+    await tryForeignKeys(session, online);
     if (failed.length === 1) await tryOnceMore(session, placement, failed);
     // A list may take ten seconds to show a new instance.
     await session.sleep(Math.max(madeAt + LISTED_MS - session.now(), 0));
@@ -180,6 +181,14 @@ async function live(
     online.push({ instance, shown });
   }
   return online;
+}
+
+/** Tries the keys of the last instances that are gone, and of one that booted at the same time. */
+async function tryForeignKeys(session: Session, online: readonly OnlineInstance[]): Promise<void> {
+  const [first, second] = online;
+  if (first === undefined) return;
+  const owners = [...session.gone.slice(-3), ...(second ? [second.instance.entry.n] : [])];
+  for (const owner of owners) await session.login('race/login-foreign', first.shown, 'foreign', { owner });
 }
 
 /** Whether it is not known to be destroyed. */

@@ -1,10 +1,8 @@
 import { instancePath } from '../../contract/paths.ts';
 import { type JsonObject, stringsField } from '../../text/json.ts';
+import { writeFilesAndMeasure } from '../machine/guest.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
-
-/** A file that must survive a stop and a start. */
-export const MARKER_FILE = 'berth-conformance';
 
 /** Logs in, and sends requests that are not allowed while ONLINE. */
 export const online: Scenario = {
@@ -21,7 +19,7 @@ export const online: Scenario = {
     await loginTwice(session, shown, 'second');
     await session.login('online/login-other', shown, 'other');
     await session.login('online/write-file', shown, 'first', {
-      command: `echo ${instance.entry.name} > ${MARKER_FILE} && sync`,
+      command: writeFilesAndMeasure(instance.entry.name),
     });
     await withoutCredential(session, found);
     await session.get('online/without-region', instancePath({ id: instance.id }));

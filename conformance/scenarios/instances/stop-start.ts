@@ -2,10 +2,9 @@ import { instancePath } from '../../contract/paths.ts';
 import { stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import { requestWithoutCredential } from '../access/bad-credentials.ts';
-import { marked } from '../machine/printed.ts';
+import { READ_FILES } from '../machine/guest.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { MARKER_FILE } from './online.ts';
 
 /** Stops the instance, and then stops it again. */
 export const stop: Scenario = {
@@ -117,7 +116,7 @@ async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance
   session.online = shown;
   session.lastOnline = shown;
   await session.login('start/login', shown, 'second');
-  await session.login('start/read-file', shown, 'first', { command: marked(`cat ${MARKER_FILE}`) });
+  await session.login('start/read-file', shown, 'first', { command: READ_FILES });
 }
 
 /** The meaning of a 409 to a stop of an ONLINE instance: the contract speaks of instances that are stoppable. */

@@ -30,6 +30,9 @@ export const COMPANION_VOLUME_STEPS = [
   'attach-second',
   'detach-one',
   'released',
+  'stopped',
+  'started/read',
+  'before-stop',
 ].map((step) => `companion/${step}`);
 /** How many more reads confirm that a 404 is permanent. */
 const READS_OF_GONE = 3;
