@@ -46,7 +46,20 @@ export async function cycleCompanion(
   if (volume !== undefined && volume.entry.state !== 'gone')
     await session.get('companion/started/read', volumePath(volume));
   await session.login('companion/started/login', successOf(back) ?? shown, 'first', { command });
-  return statusIn(await stopOrStart(session, 'companion/stop-again', instance, 'stop')) === 'STOPPED';
+  return stopAgain(session, instance);
+}
+
+/** An instance may not be stoppable for some seconds after its start. */
+const SETTLED_MS = 10_000;
+
+async function stopAgain(session: Session, instance: Instance): Promise<boolean> {
+  const step = 'companion/stop-again';
+  let off = await stopOrStart(session, step, instance, 'stop');
+  if (off !== undefined && statusOf(off) === 409) {
+    await session.sleep(SETTLED_MS);
+    off = await stopOrStart(session, step, instance, 'stop');
+  }
+  return statusIn(off) === 'STOPPED';
 }
 
 /** The status in a read, or how it was answered. */
