@@ -2,12 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Check } from '../checks/check.ts';
 import { suiteVersion } from '../contract/package.ts';
 import type { Requirement, Requirements } from '../contract/requirements.ts';
+import { featuresIn } from '../report/features.ts';
 import { toReport, toTiers } from '../report/model.ts';
 import type { Report, ReportCheck } from '../report/report.ts';
 import { isObject } from '../text/json.ts';
 import { shortJson } from '../text/wording.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
-import { judge } from '../verdict/judge.ts';
+import { type Judged, judge } from '../verdict/judge.ts';
+import { notAsked } from '../verdict/not-asked.ts';
 import { countVerdicts, exitCodeOf, outcomeOf } from '../verdict/outcome.ts';
 import { digestOf } from './digest.ts';
 import { CertificateError } from './sign.ts';
@@ -30,8 +32,10 @@ export function compareWithTranscript(
 ): void {
   refuseOtherRequirements(report, requirements);
   const { signature: _, ...signed } = report;
-  const made = toReport(records, judge(records, requirements.rows, checks), requirements, report.judged_by);
-  const rebuilt: unknown = JSON.parse(JSON.stringify(made));
+  const judged = judge(records, requirements.rows, checks);
+  const inForm = report.features === undefined ? judged.map(inOlderForm) : judged;
+  const { features, ...made } = toReport(records, inForm, requirements, report.judged_by);
+  const rebuilt: unknown = JSON.parse(JSON.stringify({ ...made, features: report.features && features }));
   if (digestOf(signed) === digestOf(rebuilt)) return;
   const { path, a, b } = firstDifference(signed, rebuilt);
   const madeBy = report.judged_by ?? report.suite_version;
@@ -63,6 +67,8 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
     const isWhole = (requirement.checks ?? []).every((id) =>
       includes(report.level, levels.get(id) ?? 'full'),
     );
+    if (report.features !== undefined && isNotAsked(row, report) !== (row.verdict === 'not_asked'))
+      throw new CertificateError(`${row.id} cannot be ${row.verdict} with the settings of the run`);
     if (!mayBe(row, requirement, report.only !== undefined, isWhole))
       throw new CertificateError(`${row.id} cannot be ${row.verdict} in a run of level ${report.level}`);
   }
@@ -70,14 +76,27 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
   const counts = countVerdicts(report.checks);
   const outcome = outcomeOf(only === undefined ? {} : { only }, end, counts);
   const exitCode = exitCodeOf(outcome, end, leftovers);
+  const features = featuresIn(report.checks);
   for (const [name, said, follows] of [
     ['counts', report.counts, counts],
     ['tiers', report.tiers, toTiers(report.checks)],
+    ['features', report.features ?? features, features],
     ['outcome', report.outcome, outcome],
     ['exit_code', report.exit_code, exitCode],
   ] as const)
     if (!isDeepStrictEqual(said, follows))
       throw new CertificateError(`by its rows, ${name} is ${shortJson(follows)}, and not ${shortJson(said)}`);
+}
+
+/** Older reports, which have no features, call what the run was not asked to test not applicable. */
+function inOlderForm(judged: Judged): Judged {
+  return judged.verdict === 'not_asked' ? { ...judged, verdict: 'not_applicable' } : judged;
+}
+
+/** Whether a check does not apply because of what the run was not asked to test. */
+function isNotAsked({ verdict, capability }: ReportCheck, { settings }: Report): boolean {
+  const run = { ...settings, pollIntervalMs: settings.poll_interval_ms };
+  return ['not_applicable', 'not_asked'].includes(verdict) && notAsked(capability, run) !== undefined;
 }
 
 function refuseOtherRequirements(

@@ -102,7 +102,8 @@ it('explains a failure: what, how often, when, why, and what to send again', () 
   const failed = check('INS-404-001');
   expect(failed).toMatchObject({
     verdict: 'fail',
-    reason: '3 of 40, first at +1 min 16 s: expected 200 with the instance; got 404 not_found',
+    reason:
+      '3 of 40, first at +1 min 16 s: expected 200 with the instance; got 404 not_found; the instance had read PROVISIONING 10.1 s before',
     seen: { wrong: 3, of: 40 },
     problems: [
       { at_ms: 75_700, at: '2026-03-02T09:31:15.700Z', shown: { exchange: 17 } },

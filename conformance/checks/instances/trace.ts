@@ -72,8 +72,8 @@ function judgePaths(evidence: Evidence): Finding {
     isBootAfterStart(timeline, before, after)
       ? undefined
       : {
-          expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ')}`,
-          actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${timeline.id}`,
+          expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ') || 'nothing, since that is no status of the contract'}`,
+          actual: `${before.status}, and ${after.status} ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${timeline.id}`,
         },
   );
 }
@@ -96,7 +96,10 @@ function judgeFinal(evidence: Evidence): Finding {
     const isSame = now.status === before.status && before.status !== '404';
     return isSame || allowed.includes(now.status) || (isAsked && now.status === 'DESTROYING')
       ? undefined
-      : { expected: `${before.status} is terminal`, actual: `${now.status} after it` };
+      : {
+          expected: `${before.status} is terminal`,
+          actual: `${before.status}, and ${now.status} ${duration(now.exchange.endedAt - before.exchange.endedAt)} later`,
+        };
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, type Problem } from '../../evidence/finding.ts';
-import { isLoggedIn } from '../../evidence/logins.ts';
+import { isLoggedIn, LOOPBACK, leadsToItself } from '../../evidence/logins.ts';
 import { OBSERVED_MS } from '../../scenarios/instances/observe.ts';
 import { printedBy } from '../../scenarios/machine/printed.ts';
 import { stringField } from '../../text/json.ts';
@@ -165,6 +165,8 @@ function judgeLive(evidence: Evidence): Finding {
   const isCutOff = ({ rung, message }: SshRecord): boolean =>
     rung === 'connect' && message?.includes('refused') !== true;
   const [first] = logins;
+  if (first !== undefined && leadsToItself(first) && logins.every(isCutOff))
+    return notTested(`${describe(first)}. ${LOOPBACK}`);
   if (first !== undefined && logins.every(isCutOff))
     return notTested(
       `${describe(first)}; it may be that this machine may not open SSH connections outward: \`doctor --ssh-host HOST:PORT\` tries it`,

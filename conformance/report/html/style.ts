@@ -36,7 +36,7 @@ code, pre, .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 .warn { --tone: var(--warn); --tone-soft: var(--warn-soft); }
 .not_tested { --tone: var(--todo); --tone-soft: var(--todo-soft); }
 .pass { --tone: var(--pass); --tone-soft: var(--pass-soft); }
-.not_applicable, .not_selected, .excluded { --tone: var(--none); --tone-soft: var(--none-soft); }
+.not_asked, .not_applicable, .not_selected, .excluded { --tone: var(--none); --tone-soft: var(--none-soft); }
 .outcome { border-top: 6px solid var(--tone); background: var(--card); border-radius: 4px 4px 12px 12px; padding: 1.75rem 1.75rem 1.5rem; box-shadow: 0 1px 2px rgb(0 0 0 / .06); }
 .outcome h1 { color: var(--tone); }
 .outcome .why { font-size: 1.2rem; line-height: 1.45; margin-top: .6rem; }
@@ -55,6 +55,10 @@ dt { color: var(--soft); font-size: .8125rem; }
 .bar i { background: var(--tone); min-width: 3px; }
 .bar i.none { opacity: .35; }
 .tally { font-size: .875rem; color: var(--soft); }
+.contents { margin-top: 1.5rem; }
+.contents ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
+.fold > summary { cursor: pointer; }
+.fold > summary h2 { display: inline-block; }
 .gaps { list-style: none; padding: 0; display: grid; gap: .6rem; }
 .gaps li { display: grid; grid-template-columns: auto 1fr; gap: .8rem; align-items: baseline; background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .8rem 1.1rem; }
 .badge { display: inline-block; color: var(--tone); background: var(--tone-soft); border-radius: 999px; padding: .1rem .65rem; font-size: .8125rem; font-weight: 600; white-space: nowrap; }
