@@ -76,7 +76,9 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
   const counts = countVerdicts(report.checks);
   const outcome = outcomeOf(only === undefined ? {} : { only }, end, counts);
   const exitCode = exitCodeOf(outcome, end, leftovers);
-  const features = featuresIn(report.checks);
+  const features = featuresIn(
+    report.checks.map(({ verdict }, index) => ({ requirement: requirements.rows[index], verdict })),
+  );
   for (const [name, said, follows] of [
     ['counts', report.counts, counts],
     ['tiers', report.tiers, toTiers(report.checks)],

@@ -5,33 +5,23 @@ import type { Exchange } from '../transcript/records.ts';
 import { isAbout } from './instance-status.ts';
 import type { Failures, SharedCause } from './stale-reads.ts';
 
+/** From which exchange on what is answered about the instance follows from a problem, if from any. */
+type Since = (shown: Exchange, gone: Exchange | undefined) => Exchange | undefined;
+
+const isDelete: Since = (shown) =>
+  shown.request.method === 'DELETE' && isSuccess(shown) ? shown : undefined;
+const isNotFound: Since = (shown) => (statusOf(shown) === 404 ? shown : undefined);
+
 /** What may happen to an instance, by the requirement that says so. */
-const EVENTS: readonly {
-  like: string;
-  title: string;
-  /** What is answered about the instance from this exchange on follows from it. */
-  from(shown: Exchange, gone: Exchange | undefined): Exchange | undefined;
-}[] = [
-  {
-    like: 'KEYS-ACCOUNT-001',
-    title: 'a key of another account reads, stops or destroys the instance',
-    from: (shown) => (shown.request.method === 'DELETE' && isSuccess(shown) ? shown : undefined),
-  },
-  {
-    like: 'RESTART-INS-001',
-    title: 'an instance reads 404 after a restart of the target',
-    from: (shown) => (statusOf(shown) === 404 ? shown : undefined),
-  },
-  {
-    like: 'DEL-STAYS-001',
-    title: 'an instance that was destroyed is back',
-    from: (_shown, gone) => gone,
-  },
+const EVENTS: readonly (readonly [like: string, title: string, from: Since])[] = [
+  ['KEYS-ACCOUNT-001', 'a key of another account reads, stops or destroys the instance', isDelete],
+  ['RESTART-INS-001', 'an instance reads 404 after a restart of the target', isNotFound],
+  ['DEL-STAYS-001', 'an instance that was destroyed is back', (_shown, gone) => gone],
 ];
 
 /** The failures that follow from the loss or the return of instances. */
 export function lossCauses(failures: Failures, timelines: readonly InstanceTimeline[]): SharedCause[] {
-  return EVENTS.flatMap(({ like, title, from }) => {
+  return EVENTS.flatMap(([like, title, from]) => {
     const since = (failures.get(like) ?? []).flatMap((problem) => {
       const timeline = timelines.find(({ id }) => isOf(problem, id));
       const { shown } = problem;

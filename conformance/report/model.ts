@@ -68,7 +68,7 @@ export function toReport(
     round_trips_ms: run.roundTripsMs.map(round),
     counts,
     tiers: toTiers(judged.map(({ requirement: { tier }, verdict }) => ({ tier, verdict }))),
-    features: featuresIn(checks),
+    features: featuresIn(judged),
     findings: toFindings(judged, causes, evidence.instances),
     timings: toTimings(evidence),
     checks,

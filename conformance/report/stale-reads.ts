@@ -112,22 +112,17 @@ function isAsked(requests: readonly Exchange[], { exchange: from }: Observation,
   return requests.some((asked) => isSuccess(asked) && asked.n > from.n && asked.n < to.n);
 }
 
-const actionsOf = ({ starts, stops, deletes }: InstanceTimeline): Exchange[] => [
-  ...starts,
-  ...stops,
-  ...deletes,
-];
-
 /** The reads that show an effect too late, of those problems: a later read shows it, with no other request between. */
 function lateReads(problems: readonly Problem[], timelines: readonly InstanceTimeline[]): StaleRead[] {
   const shown = new Set(problems.map((problem) => problem.shown));
   return timelines.flatMap((timeline) => {
+    const { starts, stops, deletes } = timeline;
     const seen = reads(timeline);
     return seen.flatMap((read, index): StaleRead[] => {
       const later = seen.slice(index + 1);
       const after = later.find(({ status }) => status !== read.status);
       if (!shown.has(read.exchange) || after === undefined) return [];
-      const isCaused = isAsked(actionsOf(timeline), read, after.exchange);
+      const isCaused = isAsked([...starts, ...stops, ...deletes], read, after.exchange);
       return isCaused ? [] : [{ before: read, read, after, next: later[0] }];
     });
   });

@@ -30,8 +30,6 @@ const TIER_COLOURS: Readonly<Record<TierState, readonly Colour[]>> = {
   'not looked at': [],
 };
 
-const FEATURE_WIDTH = 30;
-
 /** Sections that only `verbose` shows. */
 const QUIET = [
   ['PASSED', 'pass'],
@@ -63,7 +61,7 @@ export function toTerminal(report: Report, { color, width, verbose = false }: Te
     for (const [title, verdict] of QUIET)
       section(page, title, of(verdict), (check) => page.text(`${check.id}: ${check.reason}`, 2));
   section(page, 'FEATURES', report.features ?? [], ({ feature, state }) =>
-    page.line(`  ${feature.padEnd(FEATURE_WIDTH)}  ${state}`),
+    page.line(`  ${feature.padEnd(30)}  ${state}`),
   );
   counts(page, report);
   receipt(page, report);
