@@ -11,9 +11,11 @@ import { runAgainst, type Trial } from './harness.ts';
 const requirements = loadRequirements();
 const NEEDS = [{ level: 'lifecycle', scenarios: ['stop'] }] as const;
 
+const reportOf = (records: readonly TranscriptRecord[]) =>
+  toReport(records, judge(records, requirements.rows, CHECKS), requirements);
+
 function rowOf(records: readonly TranscriptRecord[], wanted: string): ReportCheck | undefined {
-  const report = toReport(records, judge(records, requirements.rows, CHECKS), requirements);
-  return report.checks.find(({ id }) => id === wanted);
+  return reportOf(records).checks.find(({ id }) => id === wanted);
 }
 
 let usual: Promise<Trial> | undefined;
@@ -61,6 +63,34 @@ it('an SSH server without a common algorithm is not tested, and did speak SSH', 
       expect.stringContaining('no matching cipher'),
     ]);
   }
+});
+
+it('a loopback address behind which nothing answers is said to be one', async () => {
+  const refused = 'connection refused by 127.0.0.1:22';
+  const records = await recordsWith((record) =>
+    record.kind === 'ssh' ? { ...record, host: '127.0.0.1', rung: 'connect', message: refused } : undefined,
+  );
+  const report = reportOf(records);
+  expect(report.findings.map(({ title }) => title)).toContain(
+    'public_ip is 127.0.0.1, and nothing answers there',
+  );
+  expect(rowOf(records, 'SSH-LIVE-001')).toMatchObject({
+    problems: expect.arrayContaining([
+      expect.objectContaining({ actual: expect.stringMatching(/; the instance had read ONLINE .* before$/) }),
+    ]),
+    cause: expect.stringMatching(/^A loopback address is the own computer of each client/),
+  });
+});
+
+it('the cause of a failure is that of its answer: an exception, where the answer is 500', async () => {
+  const records = await recordsWith((record) => {
+    if (record.kind !== 'exchange' || record.step !== 'stop/post' || record.answer === undefined)
+      return undefined;
+    const body = '{"error": {"code": "internal", "message": "it failed"}}';
+    return { ...record, answer: { ...record.answer, status: 500, body } };
+  });
+  const causes = ['STOP-200-001', 'ERR-5XX-001'].map((id) => rowOf(records, id)?.cause);
+  expect(causes[0]).toBe(causes[1]);
 });
 
 it('the stop of an instance that had read OFFLINE is not tested', async () => {

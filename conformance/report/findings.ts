@@ -134,9 +134,10 @@ export function causesOf(
     const cause = { title, rank: SHARED, text: usual.get(like) };
     for (const id of ids) if (!causes.has(id)) causes.set(id, cause);
   }
-  for (const [id, problems] of failures) {
-    const cause = causes.has(id) ? undefined : causeOf(problems, usual);
-    if (cause !== undefined) causes.set(id, cause);
+  for (const { requirement, ruling, verdict } of judged) {
+    if (ruling.verdict !== 'fail' || verdict !== 'fail' || causes.has(requirement.id)) continue;
+    const cause = causeOf(ruling.problems, usual) ?? loopbackCause(ruling);
+    if (cause !== undefined) causes.set(requirement.id, cause);
   }
   return causes;
 }
@@ -149,15 +150,20 @@ function causeOf(problems: readonly Problem[], usual: UsualCauses): Cause | unde
 
 /** An answer may have several faults. */
 function rootsOf(shown: Shown | undefined, usual: UsualCauses): Cause[] {
-  if (shown === undefined) return [];
-  if (shown.kind === 'ssh') {
-    const title = `public_ip is ${printable(shown.host, 60)}, and nothing answers there`;
-    return leadsToItself(shown) ? [{ title, rank: ROOTS.length, text: LOOPBACK }] : [];
-  }
+  if (shown?.kind !== 'exchange') return [];
   return ROOTS.flatMap(({ of, like = '' }, rank) => {
     const title = of(shown);
     return title === undefined ? [] : [{ title, rank, text: usual.get(like) }];
   });
+}
+
+/** No login got an answer, and all went to the computer that sent them. */
+function loopbackCause({ problems, of }: { problems: readonly Problem[]; of: number }): Cause | undefined {
+  const logins = problems.flatMap(({ shown }) => (shown?.kind === 'ssh' ? [shown] : []));
+  const [first] = logins;
+  if (first === undefined || logins.length < of || !logins.every(leadsToItself)) return undefined;
+  const title = `public_ip is ${printable(first.host, 60)}, and nothing answers there`;
+  return { title, rank: ROOTS.length, text: LOOPBACK };
 }
 
 /**

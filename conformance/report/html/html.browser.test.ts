@@ -64,8 +64,9 @@ it('says the outcome, the tiers and every section in a heading', async () => {
   expect(await page.locator('h1').allInnerTexts()).toEqual(['NON-CONFORMANT']);
   expect(await page.locator('h2').allInnerTexts()).toEqual([
     '2 resources may still be running and billing',
+    'What to mend, in this order',
     'The tiers of the contract',
-    'What does not conform',
+    'Features',
     'All 21 checks',
     'Failed 5',
     'Warnings 1',
@@ -85,6 +86,7 @@ it('has open what failed, and closed what passed', async () => {
   expect(await page.locator('details.check.fail:not([open])').count()).toBe(0);
   expect(await page.locator('details.check.fail[open]').count()).toBe(5);
   expect(await page.locator('details.check.pass[open]').count()).toBe(0);
+  await page.locator('#INS-404-001 details.exchange >> nth=0').click();
   await expectVisible(page, '#INS-404-001 pre >> text=/curl .*Bearer \\$BERTH_API_KEY/');
   await expectVisible(page, '#INS-404-001 tr.here >> nth=0');
 });
@@ -94,6 +96,7 @@ it('opens a check that passed when its link is followed', async () => {
   const { page } = opened;
   const body = page.locator('#WIRE-JSON-001');
   expect(await body.isVisible()).toBe(false);
+  await page.locator('#index').click();
   await page.locator('a[href="#WIRE-JSON-001"]').click();
   await body.waitFor({ state: 'visible', timeout: 2000 });
 });
