@@ -189,8 +189,9 @@ export function toFindings(
       continue;
     }
     const [first] = ruling.problems;
+    const actual = first === undefined ? '' : actualWithStatus(first, timelines);
     const finding: ReportFinding = {
-      title: cut(cause?.title ?? titleOf(first, requirement, timelines), MAX_TITLE_CHARACTERS),
+      title: cut(cause?.title ?? titleOf(first, actual, requirement), MAX_TITLE_CHARACTERS),
       checks: [requirement.id],
       places: ruling.problems.length,
       ...(first?.shown?.kind === 'exchange' && { first: firstOf(first.shown) }),
@@ -201,14 +202,10 @@ export function toFindings(
 }
 
 /** The expected and actual result of a check with a cause of its own. */
-function titleOf(
-  first: Problem | undefined,
-  { means, text }: Requirement,
-  timelines: readonly InstanceTimeline[],
-): string {
+function titleOf(first: Problem | undefined, actual: string, { means, text }: Requirement): string {
   if (first === undefined) return means ?? text;
   const asked = first.shown?.kind === 'exchange' ? `${requestKindOf(first.shown)}: ` : '';
-  return `${asked}${actualWithStatus(first, timelines)}; expected: ${first.expected}`;
+  return `${asked}${actual}; expected: ${first.expected}`;
 }
 
 function firstOf(exchange: Exchange): string {

@@ -55,10 +55,8 @@ dt { color: var(--soft); font-size: .8125rem; }
 .bar i { background: var(--tone); min-width: 3px; }
 .bar i.none { opacity: .35; }
 .tally { font-size: .875rem; color: var(--soft); }
-.contents { margin-top: 1.5rem; }
-.contents ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
-.fold > summary { cursor: pointer; }
-.fold > summary h2 { display: inline-block; }
+.contents ul { margin-top: 1.5rem; list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
+.fold > summary h2 { display: inline-block; cursor: pointer; }
 .gaps { list-style: none; padding: 0; display: grid; gap: .6rem; }
 .gaps li { display: grid; grid-template-columns: auto 1fr; gap: .8rem; align-items: baseline; background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .8rem 1.1rem; }
 .badge { display: inline-block; color: var(--tone); background: var(--tone-soft); border-radius: 999px; padding: .1rem .65rem; font-size: .8125rem; font-weight: 600; white-space: nowrap; }

@@ -91,24 +91,15 @@ ${bar(counts)}
   return html`<section class="tiers">${cards}</section>`;
 }
 
+const NOT_MADE = ['not_asked', 'not_applicable', 'not_selected', 'excluded'] as const;
 /** From left to right: checks that were made, best first; then the others. */
-const BAR = [
-  'pass',
-  'warn',
-  'not_tested',
-  'fail',
-  'not_asked',
-  'not_applicable',
-  'not_selected',
-  'excluded',
-] as const;
-/** Those that were not made. */
-const QUIET: readonly Verdict[] = BAR.slice(4);
+const BAR = ['pass', 'warn', 'not_tested', 'fail', ...NOT_MADE] as const;
 
 function bar(counts: Counts): Markup {
   const shown = BAR.filter((verdict) => (counts[verdict] ?? 0) > 0);
   const parts = shown.map((verdict) => {
-    return html`<i class="${verdict}${QUIET.includes(verdict) ? ' none' : ''}" style="flex-grow:${counts[verdict]}"></i>`;
+    const isQuiet = NOT_MADE.some((one) => one === verdict);
+    return html`<i class="${verdict}${isQuiet ? ' none' : ''}" style="flex-grow:${counts[verdict]}"></i>`;
   });
   return html`<div class="bar" role="img" aria-label="${tally(counts)}">${parts}</div>`;
 }
