@@ -9,7 +9,6 @@ import { isObject } from '../text/json.ts';
 import { shortJson } from '../text/wording.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
 import { type Judged, judge } from '../verdict/judge.ts';
-import { notAsked } from '../verdict/not-asked.ts';
 import { countVerdicts, exitCodeOf, outcomeOf } from '../verdict/outcome.ts';
 import { digestOf } from './digest.ts';
 import { CertificateError } from './sign.ts';
@@ -67,8 +66,6 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
     const isWhole = (requirement.checks ?? []).every((id) =>
       includes(report.level, levels.get(id) ?? 'full'),
     );
-    if (report.features !== undefined && isNotAsked(row, report) !== (row.verdict === 'not_asked'))
-      throw new CertificateError(`${row.id} cannot be ${row.verdict} with the settings of the run`);
     if (!mayBe(row, requirement, report.only !== undefined, isWhole))
       throw new CertificateError(`${row.id} cannot be ${row.verdict} in a run of level ${report.level}`);
   }
@@ -93,12 +90,6 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
 /** Older reports, which have no features, call what the run was not asked to test not applicable. */
 function inOlderForm(judged: Judged): Judged {
   return judged.verdict === 'not_asked' ? { ...judged, verdict: 'not_applicable' } : judged;
-}
-
-/** Whether a check does not apply because of what the run was not asked to test. */
-function isNotAsked({ verdict, capability }: ReportCheck, { settings }: Report): boolean {
-  const run = { ...settings, pollIntervalMs: settings.poll_interval_ms };
-  return ['not_applicable', 'not_asked'].includes(verdict) && notAsked(capability, run) !== undefined;
 }
 
 function refuseOtherRequirements(

@@ -23,7 +23,7 @@ export interface StaleRead {
 }
 
 /** The checks of the order of reads, by how well they show the fault. */
-const ORDER_CHECKS = ['TRACE-PATH-001', 'TRACE-FINAL-001', 'INS-404-002', 'TRACE-FRESH-001'];
+const ORDER_CHECKS = ['TRACE-PATH-001', 'TRACE-FINAL-001', 'INS-404-002'];
 /** What is destroyed and back at the end of the run is more than a stale read. */
 const NEVER_STALE = 'DEL-STAYS-001';
 
@@ -42,21 +42,17 @@ export type Failures = ReadonlyMap<string, readonly Problem[]>;
 /** The failures that follow from stale reads. None unless a check of the order of reads fails by nothing else. */
 export function staleCauses(failures: Failures, timelines: readonly InstanceTimeline[]): SharedCause[] {
   const stale = timelines.flatMap(staleReadsOf);
-  const late = lateReads(failures.get('TRACE-FRESH-001') ?? [], timelines);
-  const known = [...stale, ...late];
   const explained = [...failures].flatMap(([id, problems]) =>
-    id !== NEVER_STALE && problems.every((problem) => known.some((one) => explains(one, problem)))
+    id !== NEVER_STALE && problems.every((problem) => stale.some((one) => explains(one, problem)))
       ? [id]
       : [],
   );
   const leader = ORDER_CHECKS.find((id) => explained.includes(id));
   const [problem] = failures.get(leader ?? '') ?? [];
-  const first = problem && known.find((one) => explains(one, problem));
+  const first = problem && stale.find((one) => explains(one, problem));
   if (leader === undefined || first === undefined) return [];
   const path = [first.before, first.read, first.after].map(({ status }) => status).join(', ');
-  const title = stale.includes(first)
-    ? `GET /instances/{id} goes back to an older status: ${path}`
-    : `GET /instances/{id} shows a change late: ${problem?.actual}, then ${first.after.status}`;
+  const title = `GET /instances/{id} goes back to an older status: ${path}`;
   return [{ title, ids: [leader, ...explained.filter((id) => id !== leader)], like: 'TRACE-PATH-001' }];
 }
 
@@ -110,20 +106,4 @@ const isGone = ({ status }: Pick<Observation, 'status'>): boolean => status === 
 /** Whether one of the requests was sent between two reads, and accepted. */
 function isAsked(requests: readonly Exchange[], { exchange: from }: Observation, to: Exchange): boolean {
   return requests.some((asked) => isSuccess(asked) && asked.n > from.n && asked.n < to.n);
-}
-
-/** The reads that show an effect too late, of those problems: a later read shows it, with no other request between. */
-function lateReads(problems: readonly Problem[], timelines: readonly InstanceTimeline[]): StaleRead[] {
-  const shown = new Set(problems.map((problem) => problem.shown));
-  return timelines.flatMap((timeline) => {
-    const { starts, stops, deletes } = timeline;
-    const seen = reads(timeline);
-    return seen.flatMap((read, index): StaleRead[] => {
-      const later = seen.slice(index + 1);
-      const after = later.find(({ status }) => status !== read.status);
-      if (!shown.has(read.exchange) || after === undefined) return [];
-      const isCaused = isAsked([...starts, ...stops, ...deletes], read, after.exchange);
-      return isCaused ? [] : [{ before: read, read, after, next: later[0] }];
-    });
-  });
 }

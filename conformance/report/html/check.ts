@@ -1,7 +1,7 @@
 import type { Report, ReportCheck, ReportProblem } from '../report.ts';
 import { atRunTime, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
 import { evidence, traceTable } from './exchange.ts';
-import { html, type Markup } from './markup.ts';
+import { folded, html, type Markup } from './markup.ts';
 import { sentence } from './summary.ts';
 
 /** Symbols in addition to words and colours, for accessibility. */
@@ -15,26 +15,6 @@ const SIGNS: Readonly<Record<ReportCheck['verdict'], string>> = {
   not_selected: '·',
   excluded: '·',
 };
-
-/** An index of all checks by area, with links. */
-export function index({ checks }: Report): Markup {
-  const areas = Map.groupBy(checks, ({ id }) => id.replace(/-.*$/, ''));
-  const rows = [...areas].map(
-    ([area, of]) =>
-      html`<div class="area"><h3>${area}</h3><ul class="index">${of.map(
-        ({ id, verdict }) => html`<li class="${verdict}"><a href="#${id}" title="${verdictWord(verdict)}">
-<b>${SIGNS[verdict]}</b><span class="mono">${id}</span></a></li>`,
-      )}</ul></div>`,
-  );
-  return folded(
-    html`<h2 id="index">All ${checks.length} checks</h2>`,
-    html`<nav class="card" aria-label="All checks">${rows}</nav>`,
-  );
-}
-
-function folded(heading: Markup, content: Markup): Markup {
-  return html`<details class="fold"><summary>${heading}</summary>${content}</details>`;
-}
 
 /** All checks by verdict. Only failures are not folded, the first of each cause expanded. */
 export function sections(report: Report): Markup {

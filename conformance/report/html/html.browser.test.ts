@@ -67,7 +67,6 @@ it('says the outcome, the tiers and every section in a heading', async () => {
     'What to mend, in this order',
     'The tiers of the contract',
     'Features',
-    'All 21 checks',
     'Failed 5',
     'Warnings 1',
     'Not tested 2',
@@ -96,8 +95,7 @@ it('opens a check that passed when its link is followed', async () => {
   const { page } = opened;
   const body = page.locator('#WIRE-JSON-001');
   expect(await body.isVisible()).toBe(false);
-  await page.locator('#index').click();
-  await page.locator('a[href="#WIRE-JSON-001"]').click();
+  await page.goto(`${page.url()}#WIRE-JSON-001`);
   await body.waitFor({ state: 'visible', timeout: 2000 });
 });
 

@@ -25,11 +25,8 @@ it('forbids by its policy all that it does not have', () => {
   );
 });
 
-it('names every check, and links to each', () => {
-  for (const { id } of sampleReport.checks) {
-    expect(page).toContain(`id="${id}"`);
-    expect(page).toContain(`href="#${id}"`);
-  }
+it('has a place for every check', () => {
+  for (const { id } of sampleReport.checks) expect(page).toContain(`id="${id}"`);
 });
 
 it('closes what it opens', () => {

@@ -1,6 +1,6 @@
 import type { Report } from '../report.ts';
 import { whatItProves } from '../words.ts';
-import { index, sections } from './check.ts';
+import { sections } from './check.ts';
 import { html, Markup } from './markup.ts';
 import { receipt, settings } from './receipt.ts';
 import { STYLE } from './style.ts';
@@ -16,7 +16,6 @@ export function toHtml(report: Report): string {
 <h2 id="tiers">The tiers of the contract</h2>
 ${tierCards(report)}
 ${features(report)}
-${index(report)}
 ${sections(report)}
 ${receipt(report)}
 ${settings(report)}`;

@@ -119,18 +119,21 @@ export function features({ features: list = [] }: Report): Markup {
 export function gaps(report: Report): Markup {
   const failed = foundChecks(report, 'fail').filter(({ check, leader }) => check.id === leader);
   const untested = report.checks.filter(({ verdict }) => verdict === 'not_tested');
-  const all = [...failed.map(({ check }) => check), ...untested];
+  const all = [
+    ...failed.map(({ check, finding }) => gap(check, finding.title)),
+    ...untested.map((check) => gap(check, check.means ?? check.text)),
+  ];
   const worst = all.slice(0, MAX_GAPS);
   if (worst.length === 0) return html``;
   const more = all.length - worst.length;
   return html`<h2 id="gaps">${failed.length > 0 ? 'What to mend, in this order' : 'What could not be tested'}</h2>
-<ul class="gaps">${worst.map(gap)}</ul>
+<ul class="gaps">${worst}</ul>
 ${more > 0 ? html`<p class="soft">And ${more} more, in the list below.</p>` : ''}`;
 }
 
-function gap(check: ReportCheck): Markup {
+function gap(check: ReportCheck, title: string): Markup {
   return html`<li class="${check.verdict}"><span class="badge">${verdictWord(check.verdict)}</span>
-<div><a href="#${check.id}">${check.means ?? check.text}</a><br>
+<div><a href="#${check.id}">${title}</a><br>
 <span class="soft">${check.reason}</span></div></li>`;
 }
 
