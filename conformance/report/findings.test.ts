@@ -111,3 +111,19 @@ it('an effect that is never shown, or shown late, is no read that goes back', as
     expect(found.flatMap(({ checks }) => checks)).toContain('TRACE-FRESH-001');
   }
 });
+
+it('errors with status 200 are no request of another account that was accepted', async () => {
+  const lenient: Subject['behave'] = (rules) => ({
+    ...rules,
+    answer(request, answer) {
+      const usual = rules.answer(request, answer);
+      return usual.status === 404 ? { ...usual, status: 200 } : usual;
+    },
+  });
+  const trial = await runAgainst({ behave: lenient }, rows, [
+    { level: 'lifecycle', scenarios: ['other-account', 'unknown'] },
+  ]);
+  const [first] = findingsOf(trial);
+  expect(first?.title).toBe('errors are answered with a 2xx status');
+  expect(first?.checks).toEqual(expect.arrayContaining(['WIRE-STATUS-001', 'KEYS-ACCOUNT-001']));
+});

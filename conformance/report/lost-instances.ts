@@ -1,6 +1,7 @@
+import { statusShown } from '../evidence/evidence.ts';
 import type { Problem } from '../evidence/finding.ts';
-import { firstGone, type InstanceTimeline } from '../evidence/instances.ts';
-import { isSuccess, listOf, statusOf } from '../transcript/exchange.ts';
+import { firstGone, type InstanceTimeline, isEnd } from '../evidence/instances.ts';
+import { listOf, statusOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { isAbout } from './instance-status.ts';
 import type { Failures, SharedCause } from './stale-reads.ts';
@@ -8,8 +9,9 @@ import type { Failures, SharedCause } from './stale-reads.ts';
 /** From which exchange on what is answered about the instance follows from a problem, if from any. */
 type Since = (shown: Exchange, gone: Exchange | undefined) => Exchange | undefined;
 
+/** A 200 may hold an error. */
 const isDelete: Since = (shown) =>
-  shown.request.method === 'DELETE' && isSuccess(shown) ? shown : undefined;
+  shown.request.method === 'DELETE' && isEnd(statusShown(shown) ?? '') ? shown : undefined;
 const isNotFound: Since = (shown) => (statusOf(shown) === 404 ? shown : undefined);
 
 /** What may happen to an instance, by the requirement that says so. */
