@@ -13,7 +13,7 @@ export function firstFailure(
   for (const { requirement, ruling, verdict } of judge(records, rows, CHECKS)) {
     const [first] = verdict === 'fail' && ruling.verdict === 'fail' ? ruling.problems : [];
     const left = plural(Math.max(Math.ceil(minutesLeft), 1), 'minute');
-    if (first !== undefined) return `FAIL  ${requirement.id}, with about ${left} left: ${first.actual}`;
+    if (first !== undefined) return `first FAIL, with about ${left} left: ${requirement.id}: ${first.actual}`;
   }
   return undefined;
 }

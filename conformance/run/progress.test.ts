@@ -205,7 +205,7 @@ it('keeps no process alive by its own timer', () => {
 it('shows the first failure on a line of its own, in a terminal too', () => {
   const failed: RunEvent = {
     event: 'failed',
-    text: 'FAIL  INS-404-001, with about 9 minutes left: an early 404',
+    text: 'first FAIL, with about 9 minutes left: INS-404-001: an early 404',
   };
   for (const isTerminal of [true, false]) {
     const shown = start({ isTerminal });
