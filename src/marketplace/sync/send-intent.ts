@@ -40,7 +40,7 @@ async function beginAttempt({ store, clock }: SyncContext, id: string): Promise<
   return store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     const { action = null, providerInstanceId = null } = record ?? {};
-    if (record === null || action === null || action.kind === 'volume' || !isUnsent(action)) return null;
+    if (record === null || action === null || !isUnsent(action)) return null;
     const now = clock.now();
     if (providerInstanceId === null || isExpired(action, now)) {
       const refusal = toRefusal(action, notReached(toCall({ ...record, action })));

@@ -18,7 +18,7 @@ export async function settleAction(
 ): Promise<void> {
   const { clock, options, log } = context;
   const { action } = record;
-  if (action === null || (isUnsent(action) && action.kind !== 'volume')) return;
+  if (action === null || isUnsent(action)) return;
   const ageMs = clock.now() - (action.sentAt ?? action.since);
   const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
   // An intent that a request still waits for is kept, so that the request can read the outcome.

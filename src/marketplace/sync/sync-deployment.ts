@@ -117,12 +117,19 @@ function keep({ answers }: SyncContext, record: DeploymentRecord, { mark }: Mark
 }
 
 async function toObservation(
-  { provider, health, call, options }: SyncContext,
+  context: SyncContext,
   record: DeploymentRecord,
   answer: MarkedInstance | ProviderError,
   begunAt: number,
 ): Promise<Observation> {
-  if (!(answer instanceof ProviderError)) return { instance: answer.instance };
+  const { provider, health, call, options } = context;
+  if (!(answer instanceof ProviderError)) {
+    const { instance } = answer;
+    return {
+      instance,
+      isVolumeChanging: instance.status !== 'ONLINE' && (await isVolumeChanging(context, record)),
+    };
+  }
   if (answer.problem !== 'not_found') {
     health.failed(record, answer);
     return { problem: answer.problem };
@@ -133,6 +140,17 @@ async function toObservation(
     return { gone: true, isListed: listed.some(({ id }) => id === record.providerInstanceId) };
   health.failed(record, listed);
   return { gone: true };
+}
+
+/** Whether an attach or detach was sent lately. A volume that is not attached or detached later changes the revision. */
+async function isVolumeChanging(
+  { store, clock, options }: SyncContext,
+  { id: deploymentId }: DeploymentRecord,
+): Promise<boolean> {
+  const attachments = await store.read.volumes.attachmentsOf({ deploymentId });
+  return attachments.some(
+    ({ intent }) => intent !== null && clock.now() - (intent.sentAt ?? 0) < options.polling.actionMs,
+  );
 }
 
 function report(

@@ -8,19 +8,12 @@ import {
 } from '../contract/volume.ts';
 import type { Deps } from '../deps.ts';
 import { assertNotFrozen } from '../ledger/assert-affordable.ts';
-import { assertNoAction, type DeploymentRecord, isActive } from '../model/deployment-record.ts';
+import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
-import {
-  type AskedVolume,
-  askVolume,
-  assertIdle,
-  assertMade,
-  beginVolumeAction,
-  isExclusive,
-} from './intents.ts';
+import { type AskedVolume, askVolume, assertIdle, assertMade, assertUnchanging } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
 import { showVolume, snapshotToVolume } from './read.ts';
 import { awaitVolume } from './settle.ts';
@@ -57,7 +50,6 @@ interface Request {
   deployment: DeploymentRecord;
   existing: readonly AttachmentRecord[];
   known: AttachmentRecord | undefined;
-  by: string;
   now: number;
 }
 
@@ -89,7 +81,7 @@ async function changeAttachment(
     const existing = await tx.volumes.attachmentsOf({ volumeId: record.id });
     const known = existing.find((attachment) => attachment.deploymentId === deploymentId);
     const now = clock.now();
-    const request = { volumeProvider, record, deployment, existing, known, by: caller.userId, now };
+    const request = { volumeProvider, record, deployment, existing, known, now };
     if (!(await begin(deps, tx, request))) return null;
     // An earlier call may still take effect, also one for the opposite.
     const attempt = known === undefined || known.intent === null ? 0 : 1;
@@ -106,7 +98,7 @@ async function changeAttachment(
 }
 
 async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
-  const { volumeProvider, record, deployment, existing, known, by, now } = request;
+  const { volumeProvider, record, deployment, existing, known, now } = request;
   const { no_attach: refusal } = volumeProvider.profile;
   if (refusal !== undefined) throw invalid('', refusal);
   if (known?.state === 'attached') return false;
@@ -118,22 +110,22 @@ async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Re
   assertRoom(field, volumeProvider, others.filter(({ volumeId }) => volumeId !== record.id).length + 1);
   assertMade(record);
   assertIdle(record, existing, now, options);
+  await assertUnchanging(tx, deployment, now, options);
   await assertNotFrozen(tx, record.teamId, now);
-  await beginVolumeAction(tx, deployment, { by, now }, options);
   return true;
 }
 
 async function beginDetach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
-  const { volumeProvider, record, deployment, existing, known, by, now } = request;
+  const { volumeProvider, record, deployment, existing, known, now } = request;
   if (known === undefined)
     throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
   assertMade(record);
-  if (isExclusive(record)) assertIdle(record, [], now, options);
-  if (!isActive(deployment)) return true;
+  // A repeated detach waits for the first one.
+  const isBegun = known.state === 'detaching';
+  assertIdle(record, isBegun || !isActive(deployment) ? [] : existing, now, options);
+  if (!isActive(deployment) || isBegun) return true;
   assertDetachable(volumeProvider, deployment);
-  assertNoAction(deployment, now, options);
-  if (known.state !== 'detaching') assertIdle(record, existing, now, options);
-  if (deployment.status === 'running') await beginVolumeAction(tx, deployment, { by, now }, options);
+  await assertUnchanging(tx, deployment, now, options);
   return true;
 }
 

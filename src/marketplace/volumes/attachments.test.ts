@@ -95,7 +95,6 @@ describe('a detachment', () => {
       return nth === 1 ? { lateMs: 25_000 } : { error: limited };
     };
     expect(await detach()).toBe('PROVIDER_SLOW');
-    await world.update(deploymentId, { action: null });
     expect(await detach()).toBe('done');
     await sync();
     expect(truly()).toEqual([]);

@@ -12,7 +12,7 @@ import { whenWritten } from '../model/waiting.ts';
 import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { beginVolumeAction } from './intents.ts';
+import { assertUnchanging } from './intents.ts';
 import { assertFits, assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
 import { showVolume } from './read.ts';
@@ -52,7 +52,10 @@ export async function createVolume(
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
-    if (deployment !== null) await assertAttachable(tx, volumeProvider, wanted, deployment);
+    if (deployment !== null) {
+      await assertAttachable(tx, volumeProvider, wanted, deployment);
+      await assertUnchanging(tx, deployment, now, options);
+    }
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
   const made = await whenWritten(deps, record.id, deadline, async () => {
@@ -104,7 +107,7 @@ async function assertAttachable(
 }
 
 async function insert(
-  { random, options, installationId }: CreateVolumeDeps,
+  { random, installationId }: CreateVolumeDeps,
   tx: Transaction,
   { profile, provider }: VolumeProvider,
   { userId }: Caller,
@@ -153,7 +156,6 @@ async function insert(
   };
   await tx.volumes.insert(record);
   if (deployment !== null) {
-    await beginVolumeAction(tx, deployment, { by: userId, now }, options);
     const intent = newIntent({ revision: 0 }, { kind: 'attach', by: userId, since: now, until: null });
     const deploymentId = deployment.id;
     await tx.volumes.putAttachment(toAttachment(record, deploymentId, { ...intent, deploymentId }));

@@ -1,43 +1,24 @@
-import { ApiError } from '../contract/errors.ts';
-import type { Deps } from '../deps.ts';
-import { assertNoAction, type DeploymentRecord } from '../model/deployment-record.ts';
-import { type Intent, isUnsent, newIntent, withAttempt } from '../model/intent.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { changeInProgress, hasTimedOut, isUnsent, newIntent } from '../model/intent.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
-import type { Transaction } from '../model/store.ts';
+import type { Reader, Transaction } from '../model/store.ts';
 import {
   type AttachmentRecord,
   toAttachment,
   type VolumeIntent,
   type VolumeRecord,
 } from '../model/volume-record.ts';
-import { isInTransit, type VolumeChange, writeVolume } from './snapshot.ts';
+import { type VolumeChange, writeVolume } from './snapshot.ts';
 
 /** Detaches a volume whose deployment has ended. It has no deadline. */
 export function detachIntent(record: VolumeRecord, deploymentId: string, since: number): VolumeIntent {
   return { ...newIntent(record, { kind: 'detach', by: record.userId, since, until: null }), deploymentId };
 }
 
-const progressTexts: Readonly<Record<VolumeIntent['kind'], string>> = {
-  create: 'The volume is being created.',
-  attach: 'The volume is being attached.',
-  detach: 'The volume is being detached.',
-  resize: 'The volume is being resized.',
-  delete: 'The volume is being deleted.',
-};
-
 /** Whether only the provider can end the intent: the call may have made, resized or removed the volume. */
 export function isExclusive({ action, providerVolumeId }: VolumeRecord): boolean {
   if (action?.kind === 'create') return providerVolumeId === null && !isUnsent(action);
   return action !== null;
-}
-
-/** Whether the intent has reached the longest duration of a change. */
-export function hasTimedOut(
-  { since }: Pick<Intent, 'since'>,
-  now: number,
-  { polling }: MarketplaceOptions,
-): boolean {
-  return now - since >= polling.actionMs;
 }
 
 /** A timed-out change does not block another one, unless it is exclusive. @throws {ApiError} CHANGE_IN_PROGRESS */
@@ -47,21 +28,36 @@ export function assertIdle(
   now: number,
   options: MarketplaceOptions,
 ): void {
-  const open = [record.action, ...attachments.map(({ intent }) => intent)];
-  for (const intent of open) {
-    const isOver = intent === null || hasTimedOut(intent, now, options);
-    if (isOver && !(intent !== null && intent === record.action && isExclusive(record))) continue;
-    const kind = intent?.kind ?? 'create';
-    throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts[kind]} Wait a moment and try again.`, {
-      details: { action: kind },
-    });
+  const { action } = record;
+  if (action !== null && isExclusive(record)) throw changeInProgress(action.kind);
+  for (const intent of [action, ...attachments.map((it) => it.intent)])
+    if (intent !== null && !hasTimedOut(intent, now, options)) throw changeInProgress(intent.kind);
+}
+
+/**
+ * Allows one change of a deployment at a time (M: 409, "Another change (volume change, earlier restart) is in flight").
+ * @throws {ApiError} CHANGE_IN_PROGRESS
+ */
+export async function assertUnchanging(
+  read: Pick<Reader, 'volumes'>,
+  { id, action, startedAt }: DeploymentRecord,
+  now: number,
+  options: MarketplaceOptions,
+): Promise<void> {
+  const attachments = await read.volumes.attachmentsOf({ deploymentId: id });
+  for (const intent of [action, ...attachments.map((it) => it.intent)]) {
+    if (intent === null) continue;
+    // A volume of its launch. The provider usually attaches it, otherwise a call is sent once the instance runs.
+    const isOfLaunch = intent.until === null && (startedAt === null || intent.since < startedAt);
+    const since = isOfLaunch ? Math.max(intent.since, startedAt ?? 0) : intent.since;
+    if (isOfLaunch && isUnsent(intent)) continue;
+    if (!hasTimedOut({ since }, now, options)) throw changeInProgress(intent.kind);
   }
 }
 
 /** @throws {ApiError} CHANGE_IN_PROGRESS while the provider has not made the volume */
 export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
-  if (status === 'creating')
-    throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts.create} Wait a moment and try again.`);
+  if (status === 'creating') throw changeInProgress('create');
 }
 
 /** Writes an intent into a locked volume or its attachment. */
@@ -94,30 +90,4 @@ export async function askVolume(
   const written = await putIntent(tx, record, intent, change);
   await tx.signals.wake(record.providerId, record.id);
   return { record: written, intent };
-}
-
-/**
- * Blocks other changes of the deployment. A restart for this change is then not mistaken for a stop. `isSent` means
- * that the call follows at once.
- * @throws {ApiError} CHANGE_IN_PROGRESS
- */
-export async function beginVolumeAction(
-  tx: Pick<Transaction, 'deployments'>,
-  deployment: DeploymentRecord,
-  { by, now, isSent = false }: { by: string; now: number; isSent?: boolean },
-  options: Deps['options'],
-): Promise<void> {
-  assertNoAction(deployment, now, options);
-  const action = newIntent(deployment, { kind: 'volume', by, since: now, until: null });
-  await tx.deployments.update({ ...deployment, action: isSent ? withAttempt(action, now) : action });
-}
-
-/** Ends the deployment's volume change once none of its volumes is in transit. */
-export async function endVolumeAction(
-  tx: Pick<Transaction, 'deployments' | 'volumes'>,
-  deployment: DeploymentRecord,
-): Promise<void> {
-  if (deployment.action?.kind !== 'volume') return;
-  const attachments = await tx.volumes.attachmentsOf({ deploymentId: deployment.id });
-  if (!attachments.some(isInTransit)) await tx.deployments.update({ ...deployment, action: null });
 }

@@ -4,7 +4,7 @@ import { isUnsent, type Refusal } from '../model/intent.ts';
 import type { Transaction } from '../model/store.ts';
 import { toAttachment, type VolumeIntent, type VolumeRecord } from '../model/volume-record.ts';
 import { awaitIntent, type IntendedCall } from '../providers/intended-call.ts';
-import { type AskedVolume, detachIntent, endVolumeAction } from './intents.ts';
+import { type AskedVolume, detachIntent } from './intents.ts';
 import {
   type AttachmentSnapshot,
   currentOf,
@@ -103,7 +103,7 @@ export async function dropAttachments(
   for (const { deployment } of attachments) await writeAttachment(tx, volume, deployment, 'gone');
 }
 
-/** Writes an attachment. Once no volume is in transit, the deployment accepts other changes again. */
+/** Writes an attachment. The deployment gets a new revision, so that a poll that began before is not applied to it. */
 export async function writeAttachment(
   tx: SettleTransaction,
   volume: Pick<VolumeRecord, 'id'>,
@@ -112,7 +112,7 @@ export async function writeAttachment(
 ): Promise<void> {
   if (intent === 'gone') await tx.volumes.removeAttachment(volume.id, deployment.id);
   else await tx.volumes.putAttachment(toAttachment(volume, deployment.id, intent));
-  if (isActive(deployment)) await endVolumeAction(tx, deployment);
+  if (isActive(deployment)) await tx.deployments.update(deployment);
 }
 
 /** The call of an intent, as errors name it. */

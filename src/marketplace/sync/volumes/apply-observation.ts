@@ -3,10 +3,11 @@ import { orProviderError, ProviderError } from '../../../client/orchestrator-cli
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling, startBilling } from '../../ledger/segments.ts';
 import { isActive } from '../../model/deployment-record.ts';
+import { hasTimedOut } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, toAttachment, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
-import { detachIntent, hasTimedOut } from '../../volumes/intents.ts';
+import { detachIntent } from '../../volumes/intents.ts';
 import { sizeLimits } from '../../volumes/limits.ts';
 import { newPrice } from '../../volumes/locations.ts';
 import { writeAttachment } from '../../volumes/settle.ts';
