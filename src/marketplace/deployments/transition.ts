@@ -11,27 +11,13 @@ import type { Transaction } from '../model/store.ts';
 import { profileStoppedPrice, stoppedPrice } from '../providers/capabilities.ts';
 import { type Markups, markedUpStopped, noMarkups } from '../providers/markup.ts';
 import type { Providers } from '../providers/provider.ts';
-import { releaseVolumes } from '../volumes/settle.ts';
+import { releaseVolumes } from '../volumes/intents.ts';
 import { toFailureDetails } from './observe.ts';
 
 export type TransitionDeps = Pick<Deps, 'random' | 'log' | 'providers' | 'clock' | 'options'>;
 
 /** The fields that a move may change besides the status. */
-export type TransitionFields = Partial<
-  Pick<
-    DeploymentRecord,
-    | 'ipAddress'
-    | 'loginUser'
-    | 'sshPort'
-    | 'portForwards'
-    | 'providerRateMicroUsd'
-    | 'originalRateMicroUsd'
-    | 'originalStoppedRateMicroUsd'
-    | 'failureReason'
-    | 'failureDetails'
-    | 'observedAt'
-  >
->;
+export type TransitionFields = Partial<Omit<DeploymentRecord, 'id' | 'status' | 'revision'>>;
 
 export interface Move {
   to: DeploymentStatus;

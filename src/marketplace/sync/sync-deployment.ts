@@ -6,9 +6,8 @@ import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isAwaited } from '../model/intent.ts';
 import { cleanUp } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
-import { findLaunched } from './find-launched.ts';
-import { failOverdue, isOverdue, launch } from './launch.ts';
-import { settleAction } from './settle-action.ts';
+import { settleAction } from './intents.ts';
+import { failIfOverdue, findLaunched, launch } from './launch.ts';
 
 /** Pause between two polls while a request waits for their result. */
 export const AWAITED_MS = 2_000;
@@ -86,10 +85,7 @@ async function poll(context: SyncContext, record: DeploymentRecord, answered: Po
   }
   const latest = applied.outcome === 'written' ? applied.record : record;
   if (latest.stoppedAt !== null) return 0;
-  if (isOverdue(context, latest) && applied.outcome !== 'dropped') {
-    await failOverdue(context, latest);
-    return 0;
-  }
+  if (applied.outcome !== 'dropped' && (await failIfOverdue(context, latest))) return 0;
   await settleAction(context, latest, observation);
   return nextPollMs(context, latest, begunAt);
 }
@@ -174,9 +170,8 @@ function report(
 
 /** Why the observation was not fully applied; undefined if it was. */
 function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
-  if (applied.outcome === 'unproved') return undefined;
-  if (applied.outcome === 'written') return applied.record.suspicion === null ? undefined : applied.why;
-  return applied.why;
+  const isApplied = applied.outcome === 'written' && applied.record.suspicion === null;
+  return applied.outcome === 'unproved' || isApplied ? undefined : applied.why;
 }
 
 function nextPollMs(context: SyncContext, record: DeploymentRecord, begunAt: number): number {

@@ -3,8 +3,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { putIntent } from './intents.ts';
-import { releaseVolumes } from './settle.ts';
+import { putIntent, releaseVolumes } from './intents.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 

@@ -7,8 +7,7 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
-import { type AskedVolume, askVolume, assertIdle } from './intents.ts';
-import { awaitVolume, endUnmade } from './settle.ts';
+import { type AskedVolume, askVolume, assertIdle, awaitVolume, endUnmade } from './intents.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
 export type DeleteDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers'>;

@@ -9,10 +9,9 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { assertUnchanging } from './intents.ts';
+import { assertUnchanging, releaseVolumes } from './intents.ts';
 import { listVolumeRegions, readVolumePricing } from './locations.ts';
 import { listVolumes, readVolume } from './read.ts';
-import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, makeVolume, openWorld, stranger, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 

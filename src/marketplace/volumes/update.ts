@@ -8,11 +8,10 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { type AskedVolume, askVolume, assertIdle } from './intents.ts';
+import { type AskedVolume, askVolume, assertIdle, awaitVolume } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
 import { showVolume, snapshotToVolume } from './read.ts';
-import { awaitVolume } from './settle.ts';
 import { writeVolume } from './snapshot.ts';
 
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;

@@ -3,8 +3,7 @@ import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
 import { hasTimedOut, withAttempt } from '../../model/intent.ts';
 import { logNames, type VolumeIntent } from '../../model/volume-record.ts';
-import { isExclusive } from '../../volumes/intents.ts';
-import { removeAttachment, withdraw } from '../../volumes/settle.ts';
+import { isExclusive, removeAttachment, withdraw } from '../../volumes/intents.ts';
 import { isAttachedAtProvider, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import { onLastAttempt, type Pending, type Shown, send, type VolumeContext } from './step.ts';
 

@@ -5,7 +5,7 @@ import { isUnsent } from '../../model/intent.ts';
 import { isNamedForAnother } from '../../model/names.ts';
 import { type Reader, StoreUnavailable } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
-import { endUnmade } from '../../volumes/settle.ts';
+import { endUnmade } from '../../volumes/intents.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { beginAttempt, onLastAttempt, type Pending, settleError, type VolumeContext } from './step.ts';
 

@@ -5,7 +5,7 @@ import { isUnsent } from '../../model/intent.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
 import { acceptDeletion, isBeingDeleted, stillAttached } from '../../volumes/delete.ts';
-import { dropAttachments } from '../../volumes/settle.ts';
+import { dropAttachments } from '../../volumes/intents.ts';
 import { readVolumeSnapshot, transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
 import { applyVolumeObservation } from './apply-observation.ts';
 import { volumeHolderOf } from './creation.ts';

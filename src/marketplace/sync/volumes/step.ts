@@ -7,8 +7,7 @@ import { logNames } from '../../model/volume-record.ts';
 import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
 import { refusedError } from '../../providers/intended-call.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { type AskedVolume, putIntent } from '../../volumes/intents.ts';
-import { toCall, withdraw } from '../../volumes/settle.ts';
+import { type AskedVolume, putIntent, toCall, withdraw } from '../../volumes/intents.ts';
 import { currentOf, transactOnVolume, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 
