@@ -107,12 +107,7 @@ async function toStopped(
   const original = fields.originalStoppedRateMicroUsd ?? originalStoppedRate(deps.providers, moved);
   if (original === null)
     deps.log.error(
-      {
-        ...logNames(moved),
-        provider: moved.providerId,
-        offer: moved.offerId,
-        instanceType: moved.instanceType,
-      },
+      { ...logNames(moved), offer: moved.offerId, instanceType: moved.instanceType },
       'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set stopped_price_per_hour in the profile of its provider (0 if a stopped machine is free)',
     );
   const price = await priceFor(tx, moved.teamId, original ?? 0, at);

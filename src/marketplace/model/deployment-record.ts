@@ -151,10 +151,17 @@ export const untouchedDeployment = {
   sshProof: null,
 } satisfies Partial<DeploymentRecord>;
 
+type Named = Pick<DeploymentRecord, 'id' | 'teamId' | 'providerId' | 'launch'>;
+
 /** The fields that all log lines about a deployment share, from its create on. */
-export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>) {
+export function logNames({ id, teamId, providerId, launch }: Named) {
   const { requestId } = launch;
-  return { deployment: id, team: teamId, ...(requestId !== undefined && { request_id: requestId }) };
+  return {
+    deployment: id,
+    team: teamId,
+    provider: providerId,
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
 }
 
 /** Whether the deployment can still run and cost something. */

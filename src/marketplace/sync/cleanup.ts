@@ -20,24 +20,20 @@ const DENIED = 'the provider answers 404 for it and for too many others: see `be
 export async function cleanUp(context: SyncContext, record: DeploymentRecord): Promise<number | null> {
   const { store, health, cleanups } = context;
   if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, alarmedAt: null });
-  let reason: string;
-  try {
-    const isNotFound = await isGone(context, record);
-    // A 404 proves nothing while the provider answers 404 for too many resources.
-    if (isNotFound && (await isNotFoundTrusted(context, record.providerId))) {
-      await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
-      cleanups.delete(record.id);
-      health.forget(record.id);
-      return null;
-    }
-    reason = isNotFound ? DENIED : STILL_THERE;
-    health.answered(record.id);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(record, error);
-    reason = `${error.problem}: ${error.message}`;
+  const isNotFound = await orProviderError(isGone(context, record));
+  if (isNotFound instanceof ProviderError) {
+    health.failed(record, isNotFound);
+    return retry(context, record, `${isNotFound.problem}: ${isNotFound.message}`);
   }
-  return retry(context, record, reason);
+  // A 404 proves nothing while the provider answers 404 for too many resources.
+  if (!isNotFound || !(await isNotFoundTrusted(context, record.providerId))) {
+    health.answered(record.id);
+    return retry(context, record, isNotFound ? DENIED : STILL_THERE);
+  }
+  await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
+  cleanups.delete(record.id);
+  health.forget(record.id);
+  return null;
 }
 
 async function isGone(context: SyncContext, record: DeploymentRecord): Promise<boolean> {
@@ -64,17 +60,11 @@ function retry(
   const now = clock.now();
   const { attempts, alarmedAt } = cleanups.get(record.id) ?? { attempts: 0, alarmedAt: null };
   const openMs = now - (record.stoppedAt ?? now);
+  const { providerInstanceId: instance, providerName: name } = record;
   const isAlarm = openMs >= ALARM_AFTER_MS && (alarmedAt === null || now - alarmedAt >= ALARM_AFTER_MS);
   if (isAlarm)
     log.error(
-      {
-        ...logNames(record),
-        provider: record.providerId,
-        instance: record.providerInstanceId,
-        name: record.providerName,
-        openMs,
-        reason,
-      },
+      { ...logNames(record), instance, name, openMs, reason },
       'the instance of an ended deployment may still exist and cost money: its deletion is retried until the provider confirms it',
     );
   cleanups.set(record.id, { attempts: attempts + 1, alarmedAt: isAlarm ? now : alarmedAt });
@@ -107,7 +97,7 @@ async function removeInstance(
   const holder = await holderOf(store.read, provider.id, id, record.id);
   if (holder === null) return provider.client.deleteInstance(id, region, call);
   log.error(
-    { ...logNames(record), provider: provider.id, instance: id, holder: holder.id },
+    { ...logNames(record), instance: id, holder: holder.id },
     'not deleting an instance that belongs to another deployment: ask the provider why both have its id',
   );
   return null;
@@ -119,9 +109,9 @@ export async function removeOrphan(
   record: DeploymentRecord,
   instance: Identified<Instance>,
 ): Promise<void> {
-  const { provider, health, log } = context;
+  const { health, log } = context;
   log.warn(
-    { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
+    { ...logNames(record), instance: instance.id, name: instance.name },
     'an instance that no deployment needs is being deleted',
   );
   const answer = await orProviderError(removeInstance(context, record, instance));

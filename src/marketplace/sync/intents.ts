@@ -79,7 +79,7 @@ async function settleError(context: SyncContext, sent: Sent, error: ProviderErro
   await onLastAttempt(context, sent, (record) => ({ ...record, action: null, refusal }));
   const { problem, code, said } = error;
   context.log.warn(
-    { ...logNames(sent), provider: sent.providerId, action: sent.action.kind, problem, code, said },
+    { ...logNames(sent), action: sent.action.kind, problem, code, said },
     'the provider refused a change of a deployment',
   );
 }
@@ -171,7 +171,7 @@ export async function settleAction(
   if (!isTooOld && isRestarting === null) return;
   if (isTooOld)
     log.warn(
-      { ...logNames(record), provider: record.providerId, action: action.kind, answer: action.answer, ageMs },
+      { ...logNames(record), action: action.kind, answer: action.answer, ageMs },
       action.kind === 'resume' && action.answer === 'accepted'
         ? 'the provider accepted a start, and the machine does not run: it stays stopped and can be started again; ask the provider whether it has room'
         : 'the provider did not show a change in time: it is given up',

@@ -231,11 +231,7 @@ export async function fail(
     await transition(context, tx, record, { to: 'failed', at: clock.now(), fields });
     return true;
   });
-  if (hasFailed)
-    log.warn(
-      { ...logNames(decidedOn), provider: decidedOn.providerId, failureReason, failureDetails },
-      'a deployment failed',
-    );
+  if (hasFailed) log.warn({ ...logNames(decidedOn), failureReason, failureDetails }, 'a deployment failed');
 }
 
 const FIRST_SEARCHES_MS = 2_000;

@@ -112,9 +112,8 @@ function report(
   result: ProbeResult,
   hasFailed: boolean,
 ): void {
-  const { providerId, providerInstanceId } = record;
-  const instance = { provider: providerId, instance: providerInstanceId, endpoint: toSshAddress(endpoint) };
-  const fields = { ...logNames(record), ...instance };
+  const instance = record.providerInstanceId;
+  const fields = { ...logNames(record), instance, endpoint: toSshAddress(endpoint) };
   if (result.ok) {
     log.info(fields, 'SSH login to a new machine succeeded with its key');
     return;

@@ -1,7 +1,7 @@
 import type { ProviderError, ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { logNames } from '../model/deployment-record.ts';
 
 /** These problems concern the whole provider; all others concern the resource of the call. */
 export const providerWideProblems = [
@@ -19,7 +19,7 @@ const OVER_AFTER_MS = 60_000;
 const ABANDONED_AFTER_MS = 15 * 60_000;
 
 /** The subject of a call: a deployment, or anything else by its id. */
-type Subject = Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'> | string;
+type Subject = Parameters<typeof logNames>[0] | string;
 
 /** Logs a problem with a provider's answers once instead of at every poll, and logs when it is over. */
 export class ProviderHealth {

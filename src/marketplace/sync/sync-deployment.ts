@@ -156,16 +156,13 @@ function report(
   applied: Applied,
 ): void {
   if ('problem' in observation || applied.outcome === 'dropped') return;
-  const { status, providerId } = record;
+  const { status } = record;
   const problem = problemOf(applied);
   if (problem !== undefined) health.ignored(record, problem);
   else health.answered(record.id);
   if (applied.outcome !== 'written' || applied.record.status === status) return;
   const { status: to } = applied.record;
-  log.info(
-    { ...logNames(record), provider: providerId, from: status, to, why: applied.why },
-    'a deployment changed',
-  );
+  log.info({ ...logNames(record), from: status, to, why: applied.why }, 'a deployment changed');
 }
 
 /** Why the observation was not fully applied; undefined if it was. */

@@ -9,7 +9,7 @@ import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { toAttachment, type VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
-import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
+import { requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { assertUnchanging } from './intents.ts';
@@ -42,12 +42,8 @@ export async function createVolume(
     const deployment =
       input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
     const now = clock.now();
-    const price = await newPrice(
-      tx,
-      teamId,
-      hourlyRate(volumeProvider.profile, { region, cloudId, sizeGb: input.sizeInGb }),
-      now,
-    );
+    const priced = { teamId, region, cloudId, sizeGb: input.sizeInGb };
+    const price = await newPrice(tx, volumeProvider.profile, priced, now);
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);

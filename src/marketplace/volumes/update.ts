@@ -6,7 +6,7 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
-import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
+import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { type AskedVolume, askVolume, assertIdle, awaitVolume } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
@@ -68,12 +68,7 @@ async function assertMayGrow(
 ): Promise<void> {
   const { id, teamId, sizeGb } = record;
   const now = deps.clock.now();
-  const { rateMicroUsd } = await newPrice(
-    tx,
-    teamId,
-    hourlyRate(profile, { ...record, sizeGb: toSizeGb }),
-    now,
-  );
+  const { rateMicroUsd } = await newPrice(tx, profile, { ...record, sizeGb: toSizeGb }, now);
   await assertAffordable(deps, tx, { teamId, rateMicroUsd, insteadOf: id }, now);
   await assertWithinLimits(deps, tx, teamId, { volumeGb: toSizeGb - sizeGb });
 }

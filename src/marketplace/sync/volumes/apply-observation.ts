@@ -6,7 +6,6 @@ import { isActive } from '../../model/deployment-record.ts';
 import { hasTimedOut } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, toAttachment, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
-import { hourlyRate } from '../../providers/volume-provider.ts';
 import { detachIntent, writeAttachment } from '../../volumes/intents.ts';
 import { sizeLimits } from '../../volumes/limits.ts';
 import { newPrice } from '../../volumes/locations.ts';
@@ -66,7 +65,7 @@ export async function applyVolumeObservation(
   });
   if (providerSizeGb !== null)
     context.log.warn(
-      { ...logNames(snapshot.record), provider: context.provider.id, providerSizeGb },
+      { ...logNames(snapshot.record), providerSizeGb },
       'the provider shows another size of a volume than was asked for: its user sees and pays the size that was asked for; ask the provider why',
     );
 }
@@ -151,8 +150,7 @@ async function withPrice(
   now: number,
 ): Promise<VolumeRecord> {
   const at = await endBilling(context, tx, 'volume', record.id, now);
-  const rate = hourlyRate(context.volumeProvider.profile, record);
-  return { ...record, ...(await newPrice(tx, record.teamId, rate, at)) };
+  return { ...record, ...(await newPrice(tx, context.volumeProvider.profile, record, at)) };
 }
 
 /** The size that counts as the provider's. One above its limit is a mistake, unless it was asked for. */

@@ -166,9 +166,8 @@ async function alarm(
   const now = clock.now();
   const since = Math.max(volume.observedAt ?? 0, volume.deletedAt ?? 0);
   if (now - since < options.polling.actionMs) return;
-  const { providerId, providerVolumeId } = volume;
   log.error(
-    { ...logNames(volume), provider: providerId, providerVolumeId, reason },
+    { ...logNames(volume), providerVolumeId: volume.providerVolumeId, reason },
     'a deleted volume may still exist at the provider and cost money: its deletion is retried until the provider confirms it',
   );
   await store.transact(async (tx) => {

@@ -116,7 +116,7 @@ export async function settleError(
   const { record, intent } = sent;
   const { problem, code, said, status } = error;
   if (isUndone(intent, error) && (await refuse(context, sent, toApiError(sent, error)))) {
-    const fields = { ...logNames(record), provider: record.providerId, action: intent.kind };
+    const fields = { ...logNames(record), action: intent.kind };
     context.log.warn({ ...fields, problem, code, said }, 'the provider refused a change of a volume');
     return true;
   }

@@ -37,7 +37,7 @@ export async function syncVolume(sync: SyncContext, id: string): Promise<number 
   const error = await orProviderError(step(context, snapshot));
   if (error instanceof ProviderError) {
     const { problem, message } = error;
-    const fields = { ...logNames(snapshot.record), provider: volumeProvider.provider.id, problem, message };
+    const fields = { ...logNames(snapshot.record), problem, message };
     context.log.debug(fields, 'a call about a volume failed');
   }
   const after = await readVolumeSnapshot(sync.store.read, id);
@@ -138,7 +138,7 @@ export async function getKnownVolume(
   unknown.set(provider, logged);
   if (!logged.has(volumeId))
     log.error(
-      { ...logNames(record), provider: provider.id, providerVolumeId },
+      { ...logNames(record), providerVolumeId },
       'the provider answers 404 for a volume of this marketplace: it is kept and billed; check it at the provider',
     );
   logged.add(volumeId);
@@ -164,8 +164,5 @@ export async function endBillOfFailed(context: VolumeContext, record: VolumeReco
     const endedAt = await endBilling(context, tx, 'volume', id, context.clock.now());
     await writeVolume(tx, current, { deletedAt: endedAt });
   });
-  context.log.info(
-    { ...logNames(record), provider: providerId },
-    'the provider no longer has a broken volume: its billing has ended',
-  );
+  context.log.info(logNames(record), 'the provider no longer has a broken volume: its billing has ended');
 }
