@@ -55,6 +55,12 @@ describe.each(names)('a %s', (name) => {
     expect(sent()).toBe(0);
   });
 
+  it('of an ended deployment whose volume is being detached is a 400', async () => {
+    await deploy(market, { status: 'terminated', stoppedAt: market.clock.now() });
+    await beginAttach(market);
+    expect(await change()).toMatchObject({ code: 'INVALID_STATUS', status: 400 });
+  });
+
   const refusal = (problem: ProviderProblem, status: number, mayHaveHappened = false) => ({
     error: new ProviderError(problem, 'no', { status, mayHaveHappened }),
   });

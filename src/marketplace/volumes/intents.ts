@@ -50,10 +50,12 @@ export function assertIdle(
  */
 export async function assertUnchanging(
   read: Pick<Reader, 'volumes'>,
-  { id, action, startedAt }: DeploymentRecord,
+  { id, action, startedAt, stoppedAt }: DeploymentRecord,
   now: number,
   options: MarketplaceOptions,
 ): Promise<void> {
+  // The volumes of an ended deployment are detached, which is not why it cannot change.
+  if (stoppedAt !== null) return;
   const attachments = await read.volumes.attachmentsOf({ deploymentId: id });
   for (const intent of [action, ...attachments.map((it) => it.intent)]) {
     if (intent === null) continue;
