@@ -133,21 +133,13 @@ async function onLastAttempt(
   });
 }
 
-/** The provider's own text goes to the log only. */
 function refusalOf(sent: Sent, error: ProviderError): ApiError {
-  const { action, providerId } = sent;
-  if (shortageOf(error) === 'quota_exceeded')
-    return new ApiError(
-      'VALIDATION_ERROR',
-      `The quota of this marketplace at ${providerId} is used up; the instance and its data are intact.`,
-      { details: { reason: 'quota_exceeded' } },
-    );
-  if (action.kind === 'resume' && error.problem === 'conflict')
-    return new ApiError(
-      'OUT_OF_STOCK',
-      `${providerId} has no machine of this type free now; the instance and its data are intact. Try again later.`,
-    );
-  return refusedError(toCall(sent), error);
+  const isFull = error.problem === 'conflict' && shortageOf(error) !== 'quota_exceeded';
+  if (sent.action.kind !== 'resume' || !isFull) return refusedError(toCall(sent), error);
+  return new ApiError(
+    'OUT_OF_STOCK',
+    `${sent.providerId} has no machine of this type free now; the instance and its data are intact. Try again later.`,
+  );
 }
 
 /** O: Integration is poll-based. A machine that is ONLINE after this time was not stopped. */

@@ -216,7 +216,7 @@ export async function failIfOverdue(context: SyncContext, record: DeploymentReco
 }
 
 /** Fails the deployment, unless it has changed since the decision. An instance that may exist is cleaned up. */
-export async function fail(
+async function fail(
   context: SyncContext,
   decidedOn: DeploymentRecord,
   failureReason: FailureReason,

@@ -29,7 +29,7 @@ import {
   putIntent,
 } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
-import { showVolume, snapshotToVolume } from './read.ts';
+import { showVolume, toVolume } from './read.ts';
 
 type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
@@ -98,7 +98,7 @@ async function changeAttachment(
     asked,
     ({ attachments }) => attachments.find((it) => it.deploymentId === deploymentId)?.state === end,
   );
-  return snapshotToVolume(done, deps);
+  return toVolume(done, deps);
 }
 
 /** Returns whether there is anything to do. @throws {ApiError} if the change is not allowed */

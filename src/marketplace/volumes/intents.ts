@@ -159,7 +159,7 @@ export async function endUnmade(
 ): Promise<boolean> {
   if (record.providerVolumeId !== null || record.status === 'deleted') return false;
   await writeVolume(tx, record, { ...end, action: null });
-  await dropAttachments(tx, record, attachments);
+  for (const { deployment } of attachments) await writeAttachment(tx, record, deployment, 'gone');
   return true;
 }
 
@@ -181,15 +181,6 @@ export async function releaseVolumes(tx: SettleTransaction, deploymentId: string
     const lastDetachedAt = isAttachedAtProvider ? volume.lastDetachedAt : at;
     await writeVolume(tx, volume, { status: statusWith(volume, left.length), lastDetachedAt });
   }
-}
-
-/** Removes attachments that the provider does not have. */
-export async function dropAttachments(
-  tx: SettleTransaction,
-  volume: VolumeRecord,
-  attachments: readonly AttachmentSnapshot[],
-): Promise<void> {
-  for (const { deployment } of attachments) await writeAttachment(tx, volume, deployment, 'gone');
 }
 
 /** Writes an attachment. The deployment gets a new revision, so that a poll that began before is not applied to it. */

@@ -11,7 +11,7 @@ import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { type AskedVolume, askVolume, assertIdle, awaitVolume } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
-import { showVolume, snapshotToVolume } from './read.ts';
+import { showVolume, toVolume } from './read.ts';
 import { writeVolume } from './snapshot.ts';
 
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
@@ -46,7 +46,7 @@ export async function updateVolume(
   if (asked === null) return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
   const { toSizeGb = 0 } = asked.intent;
   const done = await awaitVolume(deps, asked, ({ record }) => record.sizeGb >= toSizeGb);
-  return updatedVolumeSchema.parse(snapshotToVolume(done, deps));
+  return updatedVolumeSchema.parse(toVolume(done, deps));
 }
 
 /** The last name wins: a pending resize must not restore an older one. */

@@ -121,10 +121,7 @@ async function sendResize(context: VolumeContext, pending: Pending): Promise<Sho
  * list to confirm the loss.
  * @throws {ProviderError}
  */
-export async function getKnownVolume(
-  context: VolumeContext,
-  snapshot: VolumeSnapshot,
-): Promise<Shown | null> {
+async function getKnownVolume(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
   const { provider, log } = context;
   const { record } = snapshot;
   const { volumeId, providerVolumeId } = record;
@@ -153,7 +150,7 @@ const unknown = new WeakMap<Provider, Set<string>>();
  * deletes it.
  * @throws {ProviderError}
  */
-export async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
+async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
   const { id, startedAt, deletedAt, providerId, providerVolumeId } = record;
   if (startedAt === null || deletedAt !== null) return;
   if (providerVolumeId !== null && (await getVolume(context, providerVolumeId)) !== null) return;
