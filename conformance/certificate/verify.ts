@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Check } from '../checks/check.ts';
 import { suiteVersion } from '../contract/package.ts';
 import type { Requirement, Requirements } from '../contract/requirements.ts';
+import { featuresIn } from '../report/features.ts';
 import { toReport, toTiers } from '../report/model.ts';
 import type { Report, ReportCheck } from '../report/report.ts';
 import { isObject } from '../text/json.ts';
 import { shortJson } from '../text/wording.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
-import { judge } from '../verdict/judge.ts';
+import { type Judged, judge } from '../verdict/judge.ts';
 import { countVerdicts, exitCodeOf, outcomeOf } from '../verdict/outcome.ts';
 import { digestOf } from './digest.ts';
 import { CertificateError } from './sign.ts';
@@ -30,8 +31,10 @@ export function compareWithTranscript(
 ): void {
   refuseOtherRequirements(report, requirements);
   const { signature: _, ...signed } = report;
-  const made = toReport(records, judge(records, requirements.rows, checks), requirements, report.judged_by);
-  const rebuilt: unknown = JSON.parse(JSON.stringify(made));
+  const judged = judge(records, requirements.rows, checks);
+  const inForm = report.features === undefined ? judged.map(inOlderForm) : judged;
+  const { features, ...made } = toReport(records, inForm, requirements, report.judged_by);
+  const rebuilt: unknown = JSON.parse(JSON.stringify({ ...made, features: report.features && features }));
   if (digestOf(signed) === digestOf(rebuilt)) return;
   const { path, a, b } = firstDifference(signed, rebuilt);
   const madeBy = report.judged_by ?? report.suite_version;
@@ -70,14 +73,23 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
   const counts = countVerdicts(report.checks);
   const outcome = outcomeOf(only === undefined ? {} : { only }, end, counts);
   const exitCode = exitCodeOf(outcome, end, leftovers);
+  const features = featuresIn(
+    report.checks.map(({ verdict }, index) => ({ requirement: requirements.rows[index], verdict })),
+  );
   for (const [name, said, follows] of [
     ['counts', report.counts, counts],
     ['tiers', report.tiers, toTiers(report.checks)],
+    ['features', report.features ?? features, features],
     ['outcome', report.outcome, outcome],
     ['exit_code', report.exit_code, exitCode],
   ] as const)
     if (!isDeepStrictEqual(said, follows))
       throw new CertificateError(`by its rows, ${name} is ${shortJson(follows)}, and not ${shortJson(said)}`);
+}
+
+/** Older reports, which have no features, call what the run was not asked to test not applicable. */
+function inOlderForm(judged: Judged): Judged {
+  return judged.verdict === 'not_asked' ? { ...judged, verdict: 'not_applicable' } : judged;
 }
 
 function refuseOtherRequirements(

@@ -50,18 +50,6 @@ export function answersOf(evidence: Evidence, ...steps: readonly string[]): Exch
   return found;
 }
 
-/** Whether the request exceeded the account's quota: lawful, and no statement about capacity. */
-export function isBeyondQuota(exchange: Exchange): boolean {
-  return codeOfConflict(exchange) === 'quota_exceeded';
-}
-
-/** The error code of a 409; undefined for another status or without a code. */
-export function codeOfConflict(exchange: Exchange): string | undefined {
-  if (statusOf(exchange) !== 409) return undefined;
-  const body = jsonOf(exchange);
-  return stringField(isObject(body) ? body['error'] : undefined, 'code');
-}
-
 /** Each exchange must be answered with one of the statuses. Rate-limited ones are left out. */
 export function judgeStatus(
   exchanges: readonly Exchange[],

@@ -28,9 +28,11 @@ import { secondCycleChecks } from './instances/second-cycle.ts';
 import { stopStartChecks } from './instances/stop-start.ts';
 import { traceChecks } from './instances/trace.ts';
 import { firstBootChecks } from './machine/first-boot.ts';
+import { guestChecks } from './machine/guest.ts';
 import { sshChecks } from './machine/ssh.ts';
 import { restartChecks } from './restart/restart.ts';
 import { volumeAttachmentChecks } from './volumes/attachments.ts';
+import { volumeOfInstanceChecks } from './volumes/of-instance.ts';
 import { volumeStateChecks } from './volumes/states.ts';
 import { volumeChecks } from './volumes/volumes.ts';
 
@@ -57,6 +59,7 @@ export const CHECKS: readonly Check[] = [
   ...notFoundChecks,
   ...oneInstanceChecks,
   ...polledReadChecks,
+  ...guestChecks,
   ...sshChecks,
   ...stopStartChecks,
   ...traceChecks,
@@ -71,6 +74,7 @@ export const CHECKS: readonly Check[] = [
   ...secondKeyChecks,
   ...soldOutChecks,
   ...volumeAttachmentChecks,
+  ...volumeOfInstanceChecks,
   ...volumeStateChecks,
   ...volumeChecks,
 ];

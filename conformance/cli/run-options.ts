@@ -95,6 +95,12 @@ export function withRunOptions(command: Command): Command {
       '--allow-private',
       'log in to machines at private addresses behind a public base URL; off, so that a target cannot direct the suite into your network',
     );
+  command.addOption(
+    new Option(
+      '--fast',
+      'a first look: a poll each second, and a short observation, after which SSH-LIVE-001 is not tested',
+    ).implies({ pollIntervalMs: 1000, observeS: 30 }),
+  );
   return withPatience(command);
 }
 

@@ -18,6 +18,8 @@ const requirement = z
     means: z.string().min(1).optional(),
     /** The usual cause of a failure, and where to look for it. */
     cause: z.string().min(1).optional(),
+    /** What a provider may lack, or a run may leave out: reports have a table of them. */
+    feature: z.string().min(1).optional(),
     checks: z.array(z.string()).min(1).optional(),
     excluded: z.string().min(1).optional(),
   })

@@ -1,6 +1,8 @@
 import type { Check } from '../checks/check.ts';
 import { ceilToCent, formatUsd, worstCaseUsd } from '../resources/budget.ts';
+import { READ_AGAIN_MS } from '../resources/read-again.ts';
 import { MOST_ACCEPTED } from '../scenarios/bad-creates.ts';
+import { OBSERVED_MS, observe } from '../scenarios/instances/observe.ts';
 import { REFUSAL_CASES } from '../scenarios/instances/refusal-cases.ts';
 import { elsewhereOf, type Placement, placements } from '../scenarios/placement.ts';
 import type { Purchase, Scenario } from '../scenarios/scenario.ts';
@@ -12,7 +14,8 @@ import { config, type Diagnosis, note } from './diagnosis.ts';
 const MS_PER_MINUTE = 60_000;
 /** O: Limits: the typical target for a machine to come ONLINE is under five minutes. */
 const TYPICAL_BOOT_MINUTES = 5;
-const TYPICAL_POLLS = 4;
+/** A scenario that waits is over with the second of its polls, some with the third, and some wait for nothing. */
+const TYPICAL_POLLS = 2.2;
 
 /** What a run would do, what it would create, and what that could cost. */
 export interface Plan {
@@ -207,14 +210,23 @@ function toPlanned(
   };
 }
 
-/** An estimate: one boot for each scenario with an instance, and a few polls for each scenario. */
+/**
+ * An estimate: the boots, where all that are beside the first instance count as one, the observation, a few polls for each
+ * scenario that waits, and the reads after the last DELETE.
+ */
 function typicalMinutes(scenarios: readonly Scenario[], settings: PlanOptions['settings']): number {
-  const boots = scenarios.filter(({ buys }) => buys.some(({ type }) => type === 'instance')).length;
-  const polls = (scenarios.length * TYPICAL_POLLS * settings.pollIntervalMs) / MS_PER_MINUTE;
   const known = scenarios.reduce((sum, { minutes = 0 }) => sum + minutes, 0);
   if (known > 0) return Math.min(settings.maxMinutes, known);
-  const isFree = boots === 0;
-  return Math.min(settings.maxMinutes, round(isFree ? 1 : boots * TYPICAL_BOOT_MINUTES + polls));
+  const booting = scenarios.filter(({ buys }) => buys.some(({ type }) => type === 'instance'));
+  if (booting.length === 0) return Math.min(settings.maxMinutes, 1);
+  const hasBeside = booting.some(({ isBesideFirst }) => isBesideFirst);
+  const boots = booting.filter(({ isBesideFirst }) => !isBesideFirst).length + (hasBeside ? 1 : 0);
+  // What boots beside the first instance takes longer than the observation.
+  const { observeMs = OBSERVED_MS, pollIntervalMs } = settings;
+  const observedMs = hasBeside || !scenarios.includes(observe) ? 0 : observeMs;
+  const waiting = scenarios.filter(({ level }) => level !== 'read-only').length;
+  const restMs = observedMs + waiting * TYPICAL_POLLS * pollIntervalMs + READ_AGAIN_MS;
+  return Math.min(settings.maxMinutes, round(boots * TYPICAL_BOOT_MINUTES + restMs / MS_PER_MINUTE));
 }
 
 function round(minutes: number): number {

@@ -25,7 +25,10 @@ export async function reach(parts: ProbeParts, baseUrl: string): Promise<Reached
   const isOpen = isGood(first);
   if (isOpen && bearer !== undefined)
     return { diagnoses: [...reachable, ...keyIsTaken()], configurations: first, bearer };
-  if (isOpen || status === 401 || status === 403) {
+  const isRefused = status === 401 || status === 403;
+  if ((isOpen || isRefused) && bearer === undefined && parts.login === undefined)
+    return { diagnoses: [...reachable, ok('HTTP', `without a key it answers ${status}`)], bearer };
+  if (isOpen || isRefused) {
     const { diagnoses, ...rest } = await onRefusal(parts, baseUrl, first);
     return { diagnoses: [...reachable, ...diagnoses], ...rest };
   }

@@ -25,6 +25,8 @@ export class Evidence {
   readonly logins: readonly SshRecord[];
   /** The latest record of each ledger entry. */
   readonly resources: readonly ResourceRecord[];
+  /** Where the last race begins: one that fell short beside other instances is repeated alone, and not judged. */
+  readonly #lastRaceFrom: number;
   readonly #skipped: readonly Skipped[];
   #instances: readonly InstanceTimeline[] | undefined;
   #instancesAtEnd: readonly InstanceTimeline[] | undefined;
@@ -41,6 +43,7 @@ export class Evidence {
     this.exchanges = this.sent.filter(
       ({ superseded, step }) => superseded !== true && step !== 'restart/wait',
     );
+    this.#lastRaceFrom = this.sent.findLast(({ step }) => step === 'race/list')?.n ?? 0;
     this.logins = records.filter((record) => record.kind === 'ssh');
     this.#skipped = records.filter((record) => record.kind === 'skipped');
     const last = new Map(
@@ -90,7 +93,11 @@ export class Evidence {
   }
 
   anySteps(...beginnings: readonly string[]): Exchange[] {
-    return this.exchanges.filter(({ step }) => beginnings.some((beginning) => isStep(step, beginning)));
+    return this.exchanges.filter(
+      ({ step, n }) =>
+        beginnings.some((beginning) => isStep(step, beginning)) &&
+        (n >= this.#lastRaceFrom || !isStep(step, 'race')),
+    );
   }
 
   /** The logins of a step. Throws `MissingEvidence` if there are none. */

@@ -106,8 +106,11 @@ export function isCreate({ request }: Exchange): boolean {
 
 function observationsIn(exchange: Exchange): [string, Observation][] {
   const of = askedOf(exchange);
-  if (of?.action === 'read' && statusOf(exchange) === 404)
-    return [[of.id, { status: '404', exchange, source: 'get' }]];
+  if (of?.action === 'read' && statusOf(exchange) === 404) {
+    // Where ids are unique in a region only, a read without it finds nothing (O: Instances, rule 1).
+    const isOfRegion = exchange.request.path.includes('?region=');
+    return isOfRegion ? [[of.id, { status: '404', exchange, source: 'get' }]] : [];
+  }
   const source =
     of === undefined ? (isCreate(exchange) ? 'action' : 'list') : of.action === 'read' ? 'get' : 'action';
   if (source === 'list' && !(exchange.request.path.startsWith('/instances') && hasGoodCredential(exchange)))

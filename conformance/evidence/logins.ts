@@ -1,3 +1,4 @@
+import { isLoopback } from '../text/loopback.ts';
 import type { SshRecord } from '../transcript/records.ts';
 import type { Evidence } from './evidence.ts';
 
@@ -13,3 +14,11 @@ export function workedBefore({ logins }: Evidence, login: SshRecord): boolean {
   );
   return before !== undefined && isLoggedIn(before);
 }
+
+/** Whether a login found nothing at an address that is the computer of whoever connects to it. */
+export function leadsToItself({ host, rung }: SshRecord): boolean {
+  return rung === 'connect' && isLoopback(host.includes(':') ? `[${host}]` : host);
+}
+
+export const LOOPBACK =
+  'A loopback address is the own computer of each client, so nobody reaches the machine by it. Show as public_ip the address at which users reach the machine.';

@@ -12,6 +12,8 @@ export interface Call {
   credential?: Credential;
   /** The Authorization header, if the credential is `altered`. */
   authorization?: string;
+  /** Sent without a pause after the request before it. */
+  isAtOnce?: true;
   /** Default `application/json`. Only sent with a body. */
   contentType?: string;
   /** The entity tag of a known answer. An answer 304 is recorded as superseded: it shows nothing new. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Exchange } from '../transcript/records.ts';
-import { AccessToken } from './sign-in.ts';
+import { AccessToken, lastUseOf } from './sign-in.ts';
 
 const answering = (sentAt: number, body: unknown, status = 200): Exchange => ({
   kind: 'exchange',
@@ -48,4 +48,16 @@ it('becomes the next one, and is kept for a while where there is no next one', (
   token?.renew(answering(81_000, { access_token: 'b', expires_in: 100 }));
   expect(token?.value).toBe('b');
   expect(token?.isDue(155_999)).toBe(false);
+});
+
+it('is used once more before its end, at the latest two seconds before it', () => {
+  expect(lastUseOf(answering(1_000, { access_token: 'a', expires_in: 100 }))).toEqual({
+    from: 81_000,
+    until: 98_000,
+  });
+  expect(lastUseOf(answering(0, { access_token: 'a', expires_in: 20 }))).toEqual({
+    from: 16_000,
+    until: 18_000,
+  });
+  expect(lastUseOf(answering(0, { access_token: 'a' }))).toBeUndefined();
 });

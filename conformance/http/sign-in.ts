@@ -86,6 +86,18 @@ export class AccessToken {
   }
 }
 
+/**
+ * When the token in an answer of POST /auth/token is used once more, on the clock of the run: after 80 to 97 % of its life.
+ * Undefined if it never ends.
+ */
+export function lastUseOf(exchange: Exchange): { from: number; until: number } | undefined {
+  const lifeMs = (numberField(successOf(exchange), 'expires_in') ?? 0) * 1000;
+  if (lifeMs <= 0) return undefined;
+  // The end may be rounded to whole seconds.
+  const usedMs = Math.min(lifeMs * 0.97, lifeMs - 2000);
+  return { from: exchange.sentAt + lifeMs * 0.8, until: exchange.sentAt + usedMs };
+}
+
 function renewalTimeOf(exchange: Exchange): number {
   const seconds = numberField(successOf(exchange), 'expires_in') ?? Number.NaN;
   return seconds > 0 ? exchange.sentAt + seconds * 1000 * USED_SHARE : Number.POSITIVE_INFINITY;

@@ -9,7 +9,7 @@ import { OwnInstances } from './own-instances.ts';
 import { Reachability } from './reachability.ts';
 import { ATTEMPTS_WHEN_LIMITED, ATTEMPTS_WHEN_LOST, ReplacedReads } from './replaced-reads.ts';
 import { ResponseSecrets } from './response-secrets.ts';
-import { AccessToken, type SignIn, type TokenRequest } from './sign-in.ts';
+import { AccessToken, lastUseOf, type SignIn, type TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
 const LONGEST_RETRY_AFTER_MS = 60_000;
@@ -47,6 +47,7 @@ export class TargetClient {
   #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
   #accessToken: AccessToken | undefined;
+  #lastUse: ReturnType<typeof lastUseOf>;
   /** The request that yielded the token. */
   #signedInWith: TokenRequest = {};
   #usual: Credential;
@@ -75,6 +76,7 @@ export class TargetClient {
   async requestAccessToken(step: string, request: TokenRequest, signal?: AbortSignal): Promise<Exchange> {
     const exchange = await this.send(step, this.tokenCall(request), signal);
     this.#accessToken = AccessToken.of(exchange);
+    this.#lastUse = lastUseOf(exchange);
     this.#signedInWith = request;
     return exchange;
   }
@@ -112,7 +114,7 @@ export class TargetClient {
   async send(step: string, call: Call, signal?: AbortSignal, patience?: AbortSignal): Promise<Exchange> {
     await this.#renewToken(call, signal);
     for (let attempt = 1; ; attempt++) {
-      await this.#keepPace(signal);
+      if (call.isAtOnce !== true) await this.#keepPace(signal);
       // Only a GET may be interrupted: any other request could take effect unnoticed.
       const exchange = await this.#exchange(step, call, call.method === 'GET' ? signal : undefined);
       this.#throwIfAborted(exchange, signal);
@@ -131,6 +133,14 @@ export class TargetClient {
       this.#record({ ...exchange, superseded: true });
       await this.#parts.clock.sleep(waitMs, signal);
     }
+  }
+
+  /** Reads at the same moment. Each read is repeated as `send` does. */
+  async getTogether(step: string, paths: readonly string[], signal?: AbortSignal): Promise<Exchange[]> {
+    const calls = paths.map((path): Call => ({ method: 'GET', path, isAtOnce: true }));
+    if (calls[0] !== undefined) await this.#renewToken(calls[0], signal);
+    await this.#keepPace(signal);
+    return Promise.all(calls.map((call) => this.send(step, call, signal)));
   }
 
   /**
@@ -189,12 +199,29 @@ export class TargetClient {
   }
 
   async #renewToken(call: Call, signal?: AbortSignal): Promise<void> {
+    // No marketplace uses a token that late: a run that passes for one leaves it out.
+    if (this.#parts.repeatsReads === false) this.#lastUse = undefined;
+    await this.#useTokenBeforeItsEnd(signal);
     const token = this.#accessToken;
+    if (this.#lastUse !== undefined) return;
     if (token === undefined || this.#credentialOf(call) !== 'access token' || !token.isDue(this.now()))
       return;
     const exchange = await this.#exchange('token/renew', this.tokenCall(this.#signedInWith), signal);
     this.#throwIfAborted(exchange, signal);
     token.renew(this.#record(exchange));
+    this.#lastUse = lastUseOf(exchange);
+  }
+
+  /** Uses a token once more before it is renewed, if a request is sent shortly before its end. */
+  async #useTokenBeforeItsEnd(signal?: AbortSignal): Promise<void> {
+    const use = this.#lastUse;
+    const now = this.now();
+    if (use === undefined || (now < use.from && now <= use.until)) return;
+    this.#lastUse = undefined;
+    if (now > use.until) return;
+    const call: Call = { method: 'GET', path: '/configurations', credential: 'access token' };
+    const exchange = await this.#exchange('token/before-end', call, signal);
+    this.#record({ ...exchange, ...(exchange.answer === undefined && { superseded: true }) });
   }
 
   /** Records the interrupted request and throws the reason. A request without an answer is not judged. */

@@ -1,8 +1,8 @@
 import type { AutoClock } from '../mutants/reference/auto-clock.ts';
 import { ApiError } from '../mutants/reference/errors.ts';
+import type { Disk } from '../mutants/reference/guest.ts';
 import type { Instance } from '../mutants/reference/model.ts';
 import type { Rules } from '../mutants/reference/rules.ts';
-import type { Disk } from '../mutants/reference/ssh-endpoint.ts';
 import type { WatchedSubject } from './month.fixture.ts';
 
 const MINUTE_MS = 60_000;

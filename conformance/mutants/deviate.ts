@@ -1,4 +1,5 @@
 import type { Mutant } from './mutant.ts';
+import type { AutoClock } from './reference/auto-clock.ts';
 import type { ReferenceRequest, WireAnswer } from './reference/exchange.ts';
 import type { Rules } from './reference/rules.ts';
 
@@ -48,6 +49,17 @@ export function withFields(answer: WireAnswer, fields: Readonly<Record<string, u
 /** Whether it is a 2xx answer with a body. */
 export function isShown(answer: WireAnswer): boolean {
   return answer.status < 300 && answer.json !== undefined;
+}
+
+/** How many calls there were before at the same moment. */
+export function countAtOnce(clock: AutoClock): () => number {
+  let moment = -1;
+  let count = 0;
+  return () => {
+    count = clock.now() === moment ? count + 1 : 0;
+    moment = clock.now();
+    return count;
+  };
 }
 
 /** The reference's error reply. */

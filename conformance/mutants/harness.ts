@@ -144,7 +144,7 @@ export function reddened({ judged }: Trial): string[] {
 /** Stops virtual time during real logins. */
 function heldBy(clock: AutoClock, client: SshClient): SshClient {
   return {
-    newKeyPair: (comment) => client.newKeyPair(comment),
+    newKeyPair: (comment, type) => client.newKeyPair(comment, type),
     login: (login) => clock.during(client.login(login)),
   };
 }

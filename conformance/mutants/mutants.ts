@@ -8,6 +8,7 @@ import { destroyMutants } from './instances/destroy.mutants.ts';
 import { fullMutants } from './instances/full-level.mutants.ts';
 import { lifeMutants } from './instances/life.mutants.ts';
 import { refusalMutants } from './instances/refusal.mutants.ts';
+import { guestMutants } from './machine/guest.mutants.ts';
 import { machineMutants } from './machine/machine.mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { restartMutants } from './restart/restart.mutants.ts';
@@ -24,6 +25,7 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'creating and reading instances': createMutants,
   'the life of an instance': lifeMutants,
   'the machine behind it': machineMutants,
+  'inside the machine': guestMutants,
   'destroying an instance': destroyMutants,
   'what must be refused': refusalMutants,
   'names, keys, first boots and races': fullMutants,

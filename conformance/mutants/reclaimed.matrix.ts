@@ -16,7 +16,9 @@ function reclaimingAt(step: string, which: 0 | -1) {
       for (const id of gone) attachments.delete(id);
     };
     const reclaim = (): void => {
-      const live = [...instances.values()].filter(({ status }) => !status.startsWith('DESTROY'));
+      const live = [...instances.values()].filter(
+        ({ status, offer }) => offer.instanceType === 'SPOT' && !status.startsWith('DESTROY'),
+      );
       const instance = live.at(which);
       if (instance === undefined || gone.size > 0) return;
       hit();

@@ -1,3 +1,4 @@
+import { notAskedIn } from './features.ts';
 import type { Report } from './report.ts';
 
 const COLOURS: Readonly<Record<Report['outcome'], string>> = {
@@ -10,8 +11,11 @@ const CHARACTER = 7;
 const PADDING = 10;
 
 /** The outcome as an SVG image. */
-export function toBadge({ outcome, level, contract_version }: Report): string {
-  return badge(contract_version, `${outcome.toLowerCase()}, ${level}`, COLOURS[outcome]);
+export function toBadge(report: Report): string {
+  const { outcome, level, contract_version } = report;
+  const left = notAskedIn(report).length;
+  const text = `${outcome.toLowerCase()}, ${level}${left === 0 ? '' : `, ${left} not asked`}`;
+  return badge(contract_version, text, COLOURS[outcome]);
 }
 
 /** An SVG image with the contract at its left and `text` at its right: plain words, with no markup in them. */

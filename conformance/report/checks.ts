@@ -2,6 +2,7 @@ import type { Evidence } from '../evidence/evidence.ts';
 import type { Finding, Problem, Shown } from '../evidence/finding.ts';
 import type { Judged } from '../verdict/judge.ts';
 import { cut } from './excerpt.ts';
+import { actualWithStatus } from './instance-status.ts';
 import type { ReportCheck, ReportProblem } from './report.ts';
 import { round, type ShownRecords } from './shown.ts';
 import { tracesOf } from './trace.ts';
@@ -17,8 +18,10 @@ export function toReportCheck(
   { requirement, ruling, verdict }: Judged,
   evidence: Evidence,
   shown: ShownRecords,
+  /** The cause that was recognised in the answers; default: the usual one of the requirement. */
+  cause = requirement.cause,
 ): ReportCheck {
-  const { id, level, tier, place, text, means, cause } = requirement;
+  const { id, level, tier, place, text, means } = requirement;
   const basis = { id, level, tier, verdict };
   const clause = { place, text, ...(means !== undefined && { means }) };
   if (ruling.verdict === 'fail') {
@@ -39,10 +42,11 @@ export function toReportCheck(
 
 type Failure = Extract<Finding, { verdict: 'fail' }>;
 
-function failureOf({ problems, of }: Failure, evidence: Evidence, shown: ShownRecords) {
+function failureOf({ problems: found, of }: Failure, { instances }: Evidence, shown: ShownRecords) {
+  const problems = found.map((one) => ({ ...one, actual: actualWithStatus(one, instances) }));
   const first = problems.slice(0, MAX_PROBLEMS).map((problem) => toReportProblem(problem, shown));
   const texts = first.flatMap(({ expected, actual }) => [expected, actual]);
-  const traces = tracesOf(problems, evidence.instances, texts);
+  const traces = tracesOf(problems, instances, texts);
   const seen = { wrong: Math.min(problems.length, Math.max(of, 1)), of: Math.max(of, 1) };
   return {
     reason: reasonOf(problems, seen),

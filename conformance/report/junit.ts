@@ -14,7 +14,7 @@ export function toJunit(report: Report): string {
   const { counts } = report;
   const failures = counts.fail;
   const errors = counts.not_tested + (runError(report) === undefined ? 0 : 1);
-  const skipped = counts.not_applicable + counts.not_selected + counts.excluded;
+  const skipped = skippedIn(counts);
   const tests = report.checks.length + 1;
   const lines = [
     '<?xml version="1.0" encoding="UTF-8"?>',
@@ -69,6 +69,10 @@ function runSuite(report: Report): string[] {
   ];
 }
 
+function skippedIn({ not_applicable, not_asked = 0, not_selected, excluded }: Report['counts']): number {
+  return not_applicable + not_asked + not_selected + excluded;
+}
+
 /** Why the run itself counts as an error; failed checks count by themselves. */
 function runError({ exit_code, outcome, why, leftovers }: Report): string | undefined {
   if (leftovers.length > 0) return `${plural(leftovers.length, 'resource')} may still be running and billing`;
@@ -89,7 +93,7 @@ function tierSuite({ tier, counts, state }: ReportTier, report: Report): string[
       tests: checks.length,
       failures: counts.fail,
       errors: counts.not_tested,
-      skipped: counts.not_applicable + counts.not_selected + counts.excluded,
+      skipped: skippedIn(counts),
       time: '0',
       timestamp: report.started_at,
     }),
@@ -123,6 +127,8 @@ function resultOf(check: ReportCheck, report: Report): string[] {
       return [element('system-out', {}, `warning: ${reason}\n${explanation(check, report)}`)];
     case 'not_applicable':
       return [empty('skipped', { message: `not applicable, without ${capability}: ${reason}` })];
+    case 'not_asked':
+      return [empty('skipped', { message: `not asked: ${reason}` })];
     case 'not_selected':
       return [empty('skipped', { message: `not selected: ${reason}` })];
     case 'excluded':

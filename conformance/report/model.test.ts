@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { judge } from '../verdict/judge.ts';
+import { toBadge } from './badge.ts';
+import { toHtml } from './html/html.ts';
 import { toJson, toReport } from './model.ts';
 import type { ReportCheck } from './report.ts';
 import {
@@ -13,6 +15,7 @@ import {
   sampleRequirements,
   sampleRun,
 } from './sample.fixture.ts';
+import { toTerminal } from './terminal/terminal.ts';
 
 function check(id: string, report = sampleReport): ReportCheck {
   const found = report.checks.find((one) => one.id === id);
@@ -102,7 +105,8 @@ it('explains a failure: what, how often, when, why, and what to send again', () 
   const failed = check('INS-404-001');
   expect(failed).toMatchObject({
     verdict: 'fail',
-    reason: '3 of 40, first at +1 min 16 s: expected 200 with the instance; got 404 not_found',
+    reason:
+      '3 of 40, first at +1 min 16 s: expected 200 with the instance; got 404 not_found; the instance had read PROVISIONING 10.1 s before',
     seen: { wrong: 3, of: 40 },
     problems: [
       { at_ms: 75_700, at: '2026-03-02T09:31:15.700Z', shown: { exchange: 17 } },
@@ -218,4 +222,47 @@ it('says when it was judged by other requirements than those of the run', () => 
   expect(sampleReport).not.toHaveProperty('run_requirements_digest');
   const older = reportOf([sampleRun({ requirements: 'old' }), end]);
   expect(older).toMatchObject({ requirements_digest: sampleBasis.digest, run_requirements_digest: 'old' });
+});
+
+describe('what a run was not asked to test', () => {
+  const none = (capability: string) =>
+    ({ verdict: 'not_applicable', capability, reason: 'it was not given' }) as const;
+  const checks = sampleChecks({
+    'VOL-CREATE-001': none('a key of another account'),
+    'TOK-EXPIRES-001': none('an offer of known size (--race OFFER=UNITS)'),
+    'VOL-LOCATION-001': none('volumes'),
+  });
+  const report = reportOf([run, end], checks);
+
+  it('stands apart from what does not apply, in the rows, the counts and the features', () => {
+    expect(check('VOL-CREATE-001', report).verdict).toBe('not_asked');
+    expect(report.counts).toMatchObject({ not_asked: 2, not_applicable: 1 });
+    expect(report).toMatchObject({ outcome: 'CONFORMANT' });
+    expect(report.features).toEqual([
+      { feature: 'one that is made', state: 'supported' },
+      { feature: 'access tokens', state: 'not asked' },
+      { feature: 'volumes', state: 'not supported' },
+    ]);
+  });
+
+  it('is in the first lines, in the badge and on the page', () => {
+    const left = 'another account (BERTH_OTHER_ACCOUNT_KEY)';
+    const lines = toTerminal(report, { color: false, width: 200 }).split('\n');
+    expect(lines[0]).toMatch(/^CONFORMANT: /);
+    expect(lines[1]).toBe(`NOT ASKED: overselling (--race OFFER=UNITS), ${left}`);
+    expect(toBadge(report)).toContain('conformant, lifecycle, 2 not asked</title>');
+    expect(toBadge(greenReport)).toContain('conformant, lifecycle</title>');
+    expect(toHtml(report)).toContain(left);
+  });
+
+  it('applies where the run was asked', () => {
+    const race = { ...run.settings, race: { offer: 'a', units: 2 } };
+    const asked = reportOf([sampleRun({ settings: race }), end], checks);
+    expect(check('TOK-EXPIRES-001', asked).verdict).toBe('not_applicable');
+  });
+});
+
+it('names the status that the instance had read, where an answer does not show it', () => {
+  const [problem] = check('SSH-LOGIN-001').problems ?? [];
+  expect(problem?.actual).toMatch(/; the instance had read (PROVISIONING|ONLINE) .* before$/);
 });

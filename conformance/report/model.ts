@@ -6,7 +6,8 @@ import type { Judged } from '../verdict/judge.ts';
 import { type Counts, countVerdicts, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
 import { toReportCheck } from './checks.ts';
 import { cut } from './excerpt.ts';
-import { toFindings } from './findings.ts';
+import { featuresIn } from './features.ts';
+import { causesOf, toFindings } from './findings.ts';
 import { SWEEP_COMMAND, toLeftovers, toReceipt, totalOf } from './receipt.ts';
 import {
   type Report,
@@ -36,7 +37,10 @@ export function toReport(
   const outcome = outcomeOf(run, end, counts);
   const endedAtMs = end?.at ?? lastTimeOf(records);
   const shown = new ShownRecords(run);
-  const checks = judged.map((one) => toReportCheck(one, evidence, shown));
+  const causes = causesOf(judged, evidence.instances);
+  const checks = judged.map((one) =>
+    toReportCheck(one, evidence, shown, causes.get(one.requirement.id)?.text),
+  );
   const receipt = toReceipt(records, endedAtMs);
   const { usd, unpriced } = totalOf(receipt);
   const left = toLeftovers(resources, evidence.sent, run.baseUrl);
@@ -64,7 +68,8 @@ export function toReport(
     round_trips_ms: run.roundTripsMs.map(round),
     counts,
     tiers: toTiers(judged.map(({ requirement: { tier }, verdict }) => ({ tier, verdict }))),
-    findings: toFindings(judged),
+    features: featuresIn(judged),
+    findings: toFindings(judged, causes, evidence.instances),
     timings: toTimings(evidence),
     checks,
     exchanges: shown.exchanges,

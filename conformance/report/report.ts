@@ -38,6 +38,8 @@ export interface Report {
   round_trips_ms: number[];
   counts: Counts;
   tiers: ReportTier[];
+  /** The same features in each report, to compare providers by. Older reports do not have it. */
+  features?: { feature: string; state: FeatureState }[];
   /** The failures by cause, in the order in which to fix them. */
   findings: ReportFinding[];
   /** How long the target took for operations that a client waits for. */
@@ -96,6 +98,9 @@ export type Tier = (typeof TIERS)[number];
 /** `absent`: the target does not offer the tier. `not looked at`: the run did not test it. */
 export type TierState = 'conformant' | 'non-conformant' | 'incomplete' | 'absent' | 'not looked at';
 
+/** `not asked`: the run was not told to test it, or its level does not. */
+export type FeatureState = 'supported' | 'failed' | 'not supported' | 'not tested' | 'not asked';
+
 export interface ReportTier {
   tier: Tier;
   state: TierState;
@@ -128,7 +133,7 @@ export interface ReportCheck {
   text: string;
   /** The requirement in plain words. */
   means?: string;
-  /** For `not_applicable`: the capability that the target does not have. */
+  /** For `not_applicable` and `not_asked`: the capability that the target, or the run, does not have. */
   capability?: string;
   /** For `fail` and `warn`, like all fields up to `traces`: the first few problems. */
   problems?: ReportProblem[];

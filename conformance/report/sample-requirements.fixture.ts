@@ -127,10 +127,18 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
+const FEATURES = new Map([
+  ['TOK-EXPIRES-001', 'access tokens'],
+  ['VOL-LOCATION-001', 'volumes'],
+  ['VOL-CREATE-001', 'volumes'],
+  ['INS-404-001', 'one that is made'],
+]);
+
 /** Some requirements, each with a check of the same id, and two that cannot be tested. */
 export const sampleRequirements: readonly Requirement[] = [
   ...ROWS.map(([id, level, tier, place, text, means, cause]): Requirement => {
-    return { id, level, tier, place, text, means, cause, checks: [id] };
+    const feature = FEATURES.get(id);
+    return { id, level, tier, place, text, means, cause, checks: [id], ...(feature && { feature }) };
   }),
   {
     ...({

@@ -1,6 +1,7 @@
 import type { Problem, Shown } from '../evidence/finding.ts';
 import type { InstanceTimeline, Observation } from '../evidence/instances.ts';
 import { cut } from './excerpt.ts';
+import { isAbout } from './instance-status.ts';
 import type { ReportTrace, TraceRow, TraceSource } from './report.ts';
 import { round } from './shown.ts';
 
@@ -20,18 +21,18 @@ export function tracesOf(
 ): ReportTrace[] {
   const shown = new Set(problems.flatMap((problem) => problem.shown ?? []));
   const found = instances.filter(
-    (timeline) => timeline.observations.length > 0 && isAbout(timeline, shown, texts),
+    (timeline) => timeline.observations.length > 0 && isShown(timeline, shown, texts),
   );
   return found.slice(0, MAX_TRACES).map((timeline) => toTrace(timeline, shown));
 }
 
-function isAbout(timeline: InstanceTimeline, shown: ReadonlySet<Shown>, texts: readonly string[]): boolean {
-  const { id, created, deletes, starts, stops, observations } = timeline;
+function isShown(
+  { id, created }: InstanceTimeline,
+  shown: ReadonlySet<Shown>,
+  texts: readonly string[],
+): boolean {
   if (id.length >= MIN_ID_CHARACTERS && texts.some((text) => text.includes(id))) return true;
-  const reads = observations.filter(({ source }) => source !== 'list').map(({ exchange }) => exchange);
-  if ([created, ...deletes, ...starts, ...stops, ...reads].some((one) => one !== undefined && shown.has(one)))
-    return true;
-  return [...shown].some((record) => record.kind === 'ssh' && record.instanceId === id);
+  return [...shown].some((record) => record === created || isAbout(record, id));
 }
 
 function toTrace(timeline: InstanceTimeline, shown: ReadonlySet<Shown>): ReportTrace {

@@ -16,9 +16,7 @@ export function whyOf(
   counts: Counts,
 ): string {
   const made = counts.pass + counts.fail + counts.warn;
-  const untested = judged
-    .filter(({ verdict }) => verdict === 'not_tested')
-    .map(({ requirement }) => requirement.id);
+  const untested = judged.filter(({ verdict }) => verdict === 'not_tested');
   switch (outcome) {
     case 'NON-CONFORMANT': {
       const more = untested.length === 0 ? '' : `, and ${untested.length} more could not be made`;
@@ -66,8 +64,13 @@ function selection({ only, settings }: RunRecord, made: number, all: number): st
     : `only ${made} of ${plural(all, 'check')} made, as selected (--only, --rerun-failed)`;
 }
 
-function untestedChecks(ids: readonly string[]): string | undefined {
+function untestedChecks(untested: readonly Judged[]): string | undefined {
+  const ids = untested.map(({ requirement }) => requirement.id);
   if (ids.length === 0) return undefined;
+  const reasons = Map.groupBy(untested, ({ ruling }) => ('reason' in ruling ? ruling.reason : ''));
+  const [reason, of] = [...reasons].reduce((a, b) => (b[1].length > a[1].length ? b : a));
+  if (of.length > MAX_IDS)
+    return `${plural(ids.length, 'check')} could not be made, ${of.length} of them because ${cut(reason, MAX_DETAIL_CHARACTERS)}`;
   const more = ids.length > MAX_IDS ? ` and ${ids.length - MAX_IDS} more` : '';
   return `${plural(ids.length, 'check')} could not be made: ${ids.slice(0, MAX_IDS).join(', ')}${more}`;
 }

@@ -1,6 +1,6 @@
 import { duration, LONG_MS } from '../text/wording.ts';
 import type { Verdict } from '../verdict/judge.ts';
-import type { Report, ReportLogin } from './report.ts';
+import type { Report, ReportCheck, ReportFinding, ReportLogin } from './report.ts';
 
 /** A time since the run's start: `+12.4 s`. */
 export function atRunTime(ms: number): string {
@@ -22,6 +22,7 @@ export const VERDICT_WORDS: readonly { verdict: Verdict; word: string; heading: 
   { verdict: 'fail', word: 'failed', heading: 'Failed' },
   { verdict: 'warn', word: 'warning', heading: 'Warnings' },
   { verdict: 'not_tested', word: 'not tested', heading: 'Not tested' },
+  { verdict: 'not_asked', word: 'not asked', heading: 'Not asked' },
   { verdict: 'not_applicable', word: 'not applicable', heading: 'Not applicable' },
   { verdict: 'pass', word: 'passed', heading: 'Passed' },
   { verdict: 'not_selected', word: 'not selected', heading: 'Not selected' },
@@ -30,6 +31,19 @@ export const VERDICT_WORDS: readonly { verdict: Verdict; word: string; heading: 
 
 export function verdictWord(verdict: Verdict): string {
   return VERDICT_WORDS.find((row) => row.verdict === verdict)?.word ?? verdict;
+}
+
+/** The checks of the findings with a verdict, in the order in which to mend them, each with the first of its finding. */
+export function foundChecks(
+  { findings, checks }: Pick<Report, 'findings' | 'checks'>,
+  verdict: Verdict,
+): { check: ReportCheck; leader: string; finding: ReportFinding }[] {
+  return findings.flatMap((finding) =>
+    finding.checks.flatMap((id) => {
+      const check = checks.find((one) => one.id === id && one.verdict === verdict);
+      return check === undefined ? [] : [{ check, leader: finding.checks[0] ?? id, finding }];
+    }),
+  );
 }
 
 /** The outcome of an SSH login, in words. */

@@ -7,7 +7,7 @@ import { successOf } from '../transcript/exchange.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import { reopenListed } from './presence.ts';
 
-/** How long destroyed instances are read again at the end. Instances were seen to come back after six seconds. */
+/** Until when destroyed instances are read again, after the last was gone. Some were seen to come back after six seconds. */
 export const READ_AGAIN_MS = 30_000;
 export const READ_AGAIN_STEP = 'cleanup/read-again';
 const ROUND_MS = 10_000;
@@ -18,18 +18,18 @@ export interface ReadAgainOptions {
   client: TargetClient;
   ledger: Ledger;
   clock: Clock;
-  forMs: number;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Reads all instances again that were read as gone, for `forMs`, and then lists all instances. Opens the entries of those
- * that are alive, and returns whether there are any.
+ * Reads all instances again that were read as gone, until the last has been gone for 30 s, and then lists all instances.
+ * Opens the entries of those that are alive, and returns whether there are any.
  */
 export async function readAgain(options: ReadAgainOptions): Promise<boolean> {
-  const { client, ledger, clock, forMs, signal } = options;
+  const { client, ledger, clock, signal } = options;
   const gone = ledger.entries.filter(({ type, state, id }) => type === 'instance' && state === 'gone' && id);
-  const end = clock.now() + forMs;
+  const goneForMs = clock.wall() - Math.max(...gone.map(({ goneAt }) => goneAt ?? 0));
+  const end = clock.now() + READ_AGAIN_MS - Math.max(goneForMs, 0);
   for (;;) {
     for (let from = 0; from < gone.length; from += AT_ONCE)
       await Promise.all(gone.slice(from, from + AT_ONCE).map((entry) => readOne(options, entry)));

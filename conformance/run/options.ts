@@ -53,6 +53,8 @@ export type RunEvent =
   | { event: 'waiting'; text: string }
   /** A message for the user that cannot wait. */
   | { event: 'notice'; text: string }
+  /** The first failure, with the time that is left. */
+  | { event: 'failed'; text: string }
   | { event: 'resource'; entry: Entry }
   | { event: 'record'; record: TranscriptRecord }
   | { event: 'cleaning'; open: number }

@@ -10,7 +10,6 @@ import { keyFingerprintOf, Ledger, toRecord } from '../resources/ledger.ts';
 import { lookForStrays } from '../resources/presence.ts';
 import { READ_AGAIN_MS, readAgain } from '../resources/read-again.ts';
 import { Resources } from '../resources/resources.ts';
-import { OBSERVED_MS } from '../scenarios/instances/observe.ts';
 import { lookForUnexplained } from '../scenarios/instances/strays.ts';
 import { searchesLikeMarketplace } from '../scenarios/plain/order.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
@@ -202,8 +201,8 @@ function createSession(
 }
 
 function keyRing(ssh: SshClient, identity: Identity, redactor: Redactor): KeyRing {
-  return new KeyRing((name) => {
-    const pair = ssh.newKeyPair(identity.keyComment(name));
+  return new KeyRing((name, type) => {
+    const pair = ssh.newKeyPair(identity.keyComment(name), type);
     redactor.add(`${name} private key`, pair.privateKey);
     return pair;
   });
@@ -231,7 +230,7 @@ async function finish(
   { client, ledger, knownReasons, session }: Finishing,
 ): Promise<void> {
   const { onEvent, clock, abandon } = parts;
-  const { pollIntervalMs, readyTimeoutMs, observeMs = OBSERVED_MS } = options.settings;
+  const { pollIntervalMs, readyTimeoutMs } = options.settings;
   if (client.isLost && (await isStillLost(parts, client))) return noteLost(ledger);
   // A plain run that has done so itself asks for nothing more: no marketplace would.
   const isDone = session.hasLookedForUnexplained && ledger.open.length === 0;
@@ -254,13 +253,12 @@ async function finish(
         }),
     });
   await endAll();
-  const forMs = Math.min(READ_AGAIN_MS, observeMs);
-  const isBack = () => readAgain({ client, ledger, clock, forMs, signal: abandon });
+  const isBack = () => readAgain({ client, ledger, clock, signal: abandon });
   if (mayHaveMade)
     await orAbandoned(abandon, async () => {
       onEvent?.({
         event: 'waiting',
-        text: `${forMs / 1000} s, to see that what was destroyed stays destroyed`,
+        text: `${READ_AGAIN_MS / 1000} s after the last DELETE, to see that what was destroyed stays destroyed`,
       });
       if (!(await isBack())) return;
       await endAll();

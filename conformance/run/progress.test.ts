@@ -201,3 +201,17 @@ it('keeps no process alive by its own timer', () => {
   expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBe(before);
   stop();
 });
+
+it('shows the first failure on a line of its own, in a terminal too', () => {
+  const failed: RunEvent = {
+    event: 'failed',
+    text: 'first FAIL, with about 9 minutes left: INS-404-001: an early 404',
+  };
+  for (const isTerminal of [true, false]) {
+    const shown = start({ isTerminal });
+    shown.onEvent(scenario);
+    shown.onEvent(failed);
+    expect(shown.written.join('').replaceAll(CLEAR, '\n')).toContain(`\n${failed.text}\n`);
+    shown.stop();
+  }
+});

@@ -67,6 +67,10 @@ function liveLine(
   };
   const onEvent = (event: RunEvent): void => {
     state.take(event);
+    if (event.event === 'failed') {
+      write(`${drawn === '' ? '' : CLEAR_LINE}${printable(event.text, MAX_TEXT_CHARACTERS)}\n`);
+      drawn = '';
+    }
     if (event.event === 'ended') stop();
     else draw();
   };
@@ -113,6 +117,8 @@ function lineOf(event: RunEvent, state: RunState): string | undefined {
       return `ended: ${event.reason} (${state.elapsed}, ${state.cost})`;
     case 'notice':
       return `  ${event.text}`;
+    case 'failed':
+      return event.text;
     case 'waiting':
     case 'record':
       return undefined;

@@ -60,6 +60,7 @@ async function runScenarios(
     });
     try {
       signal.throwIfAborted();
+      session.isBesideFirst = scenario.isBesideFirst === true;
       await scenario.run(session);
       await lookForStrays(signal);
       if (parts.mayKeep?.(transcript.records)) return { reason: 'kept', detail: `after ${scenario.id}` };

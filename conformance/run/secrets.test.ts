@@ -52,8 +52,8 @@ it('a target that says all back finds no secret of the run in anything that is w
   const pairs: KeyPair[] = [];
   const client = ssh2Client();
   const ssh: SshClient = {
-    newKeyPair(comment) {
-      const pair = client.newKeyPair(comment);
+    newKeyPair(comment, type) {
+      const pair = client.newKeyPair(comment, type);
       pairs.push(pair);
       return pair;
     },

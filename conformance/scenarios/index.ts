@@ -3,7 +3,8 @@ import { otherAccount } from './access/other-account.ts';
 import { secondKey } from './access/second-key.ts';
 import { token } from './access/token.ts';
 import { unauthenticated } from './access/unauthenticated.ts';
-import { race } from './capacity/race.ts';
+import { alone, POSTPONABLE } from './alone.ts';
+import { race, raceCreate, raceOnline } from './capacity/race.ts';
 import { soldOut } from './capacity/sold-out.ts';
 import { catalog } from './catalog/catalog.ts';
 import { unknown } from './conventions/unknown.ts';
@@ -16,16 +17,17 @@ import { online } from './instances/online.ts';
 import { refusals } from './instances/refusals.ts';
 import { secondCycle } from './instances/second-cycle.ts';
 import { start, stop } from './instances/stop-start.ts';
-import { companion, companionAlone } from './machine/companion.ts';
+import { companion, companionAlone, companionCreate } from './machine/companion.ts';
 import { plainScenario } from './plain/plain.ts';
 import { restart } from './restart/restart.ts';
 import type { Scenario } from './scenario.ts';
 import { volumes } from './volumes/volumes.ts';
 
 /**
- * Every scenario, in running order: free ones first; those that need the instance ONLINE between `online` and `stop`; then
- * `destroy`, and after it what needs a unit of its own, since a provider may have one; `unauthenticated` last, since a
- * target may ban an address after many invalid credentials.
+ * Every scenario, in running order: free ones first; those that need the instance ONLINE between `online` and `stop`, in
+ * its 65 s of observation. What needs a unit of its own is bought there all at once, and where none is free after
+ * `destroy`, since a provider may have one. `unauthenticated` is last, since a target may ban an address after many
+ * invalid credentials.
  */
 export const SCENARIOS: readonly Scenario[] = [
   token,
@@ -39,20 +41,24 @@ export const SCENARIOS: readonly Scenario[] = [
   online,
   listByRegion,
   secondKey,
+  companionCreate,
+  raceCreate,
   volumes,
   companion,
+  elsewhere,
+  raceOnline,
+  earlyDelete,
   observe,
   stop,
   start,
   secondCycle,
+  race,
+  elsewhereEnd,
   otherAccount,
   restart,
   destroy,
   companionAlone,
-  elsewhere,
-  race,
-  earlyDelete,
-  elsewhereEnd,
+  alone,
   unauthenticated,
 ];
 
@@ -81,5 +87,6 @@ export function scenariosFor(
     for (const other of SCENARIOS.find((scenario) => scenario.id === id)?.after ?? []) need(other);
   };
   for (const check of only) for (const id of check.scenarios) need(id);
+  if (Object.keys(POSTPONABLE).some((id) => needed.has(id))) need('alone');
   return ofLevel.filter(({ id }) => needed.has(id));
 }

@@ -14,6 +14,8 @@ export interface Scenario {
   after: readonly string[];
   /** How long it usually takes, in minutes; default: by its boots and polls. */
   minutes?: number;
+  /** It runs while the first instance is observed, which is read meanwhile. Its machines boot beside those of the others. */
+  isBesideFirst?: true;
   /** What it creates, for the plan: one entry per instance or volume. */
   buys: readonly Purchase[];
   run(session: Session): Promise<void>;

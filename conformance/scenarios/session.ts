@@ -5,8 +5,8 @@ import type { SignIn } from '../http/sign-in.ts';
 import type { TargetClient } from '../http/target-client.ts';
 import type { Entry, Ledger } from '../resources/ledger.ts';
 import type { CreateResult, ResourceRequest, Resources } from '../resources/resources.ts';
-import type { KeyRing } from '../ssh/key-ring.ts';
-import type { SshClient, SshLogin } from '../ssh/ssh-client.ts';
+import { INJECTED_KEYS, type KeyRing } from '../ssh/key-ring.ts';
+import type { KeyType, SshClient, SshLogin } from '../ssh/ssh-client.ts';
 import { type JsonObject, numberField, objectsField, stringField } from '../text/json.ts';
 import type { Draws } from '../transcript/draws.ts';
 import { isPolledRead, successOf } from '../transcript/exchange.ts';
@@ -75,6 +75,7 @@ export interface Wait {
 export class Session {
   readonly #parts: SessionParts;
   readonly #samples: ListSamples;
+  #firstReadAt = 0;
   readonly #givenUp = new AbortController();
   #logins = 0;
   #volumeUsdPerGb: number | undefined;
@@ -95,12 +96,14 @@ export class Session {
   whyNotOnline: string | undefined;
   /** When a read first showed `primary` ONLINE, on the clock of `now()`. */
   onlineSince = 0;
-  /** The run's second instance is still to be created, since the first held the only unit. */
-  isCompanionOwed = false;
+  /** Set while the first instance is observed beside other work: it is then read once a poll interval. */
+  isBesideFirst = false;
+  /** The scenarios that found no free unit while the run held instances itself, and run once these are gone. */
+  readonly postponed = new Set<string>();
   /** A list after the run's last create was searched for instances that the ledger does not know. */
   hasLookedForUnexplained = false;
-  /** The instance in a second region, which lives until the race is over, with the read that showed it ONLINE. */
-  inSecondRegion: { instance: Instance; shown: JsonObject | undefined } | undefined;
+  /** The instance in a second region. */
+  inSecondRegion: Instance | undefined;
   /** Instances whose wait after an attach or a detach was given up. They are read only once from then on. */
   readonly stuck = new Set<string>();
 
@@ -147,12 +150,18 @@ export class Session {
   }
 
   /** The public keys for an instance, by its ledger entry. `ofItsOwn`: no other instance has them. */
-  publicKeys(entry: number, ofItsOwn: boolean): string[] {
+  publicKeys(entry: number, ofItsOwn: boolean, types: readonly KeyType[] = ['ed25519', 'ed25519']): string[] {
     const { keys } = this.#parts;
-    if (ofItsOwn) keys.issue(entry);
+    if (ofItsOwn) keys.issue(entry, types);
     // A marketplace injects one key.
-    const names = this.settings.plain === true ? (['first'] as const) : (['first', 'second'] as const);
+    const names = INJECTED_KEYS.slice(0, this.settings.plain === true ? 1 : types.length);
     return names.map((name) => keys.pair(entry, name).publicKey);
+  }
+
+  /** The ledger entries of the instances that are gone. */
+  get gone(): number[] {
+    const gone = this.ledger.entries.filter(({ type, state }) => type === 'instance' && state === 'gone');
+    return gone.map(({ n }) => n);
   }
 
   /** Milliseconds since the run's start. */
@@ -160,8 +169,21 @@ export class Session {
     return this.client.now();
   }
 
-  sleep(ms: number, signal = this.signal): Promise<void> {
-    return this.#parts.clock.sleep(ms, signal);
+  /** Sleeps; reads the first instance meanwhile, where it is observed beside other work. */
+  async sleep(ms: number, signal = this.signal): Promise<void> {
+    const { clock } = this.#parts;
+    const end = this.now() + ms;
+    for (let due = this.#nextReadAt(); due < end; due = this.#nextReadAt()) {
+      await clock.sleep(Math.max(due - this.now(), 0), signal);
+      if (this.primary !== undefined) await this.get('observe/poll', instancePath(this.primary));
+    }
+    await clock.sleep(Math.max(end - this.now(), 0), signal);
+  }
+
+  /** When the observed instance is to be read again. */
+  #nextReadAt(): number {
+    const isObserved = this.isBesideFirst && this.online !== undefined;
+    return isObserved ? this.#firstReadAt + this.settings.pollIntervalMs : Number.POSITIVE_INFINITY;
   }
 
   send(step: string, call: Call): Promise<Exchange> {
@@ -169,6 +191,7 @@ export class Session {
   }
 
   get(step: string, path: string): Promise<Exchange> {
+    if (this.primary !== undefined && path === instancePath(this.primary)) this.#firstReadAt = this.now();
     return this.send(step, { method: 'GET', path });
   }
 
@@ -221,6 +244,17 @@ export class Session {
   /** Throws `BudgetError`. */
   createTogether(requests: readonly ResourceRequest[]): Promise<CreateResult[]> {
     return this.#parts.resources.createTogether(requests);
+  }
+
+  /** Whether the run has instances, which may take the unit or the quota that something else needs. */
+  get holdsInstances(): boolean {
+    return this.ledger.open.some(({ type, id }) => type === 'instance' && id !== undefined);
+  }
+
+  /** Skips a scenario for which there is no unit. While the run holds instances itself, it is postponed instead. */
+  skipForLackOfUnits(scenario: string, reason: string, capability?: string): void {
+    if (this.holdsInstances) this.postponed.add(scenario);
+    else this.skip([scenario], reason, capability);
   }
 
   /** Records skipped steps. `capability` names one that the target does not have. */
@@ -296,7 +330,7 @@ export class Session {
     const { keys, ledger } = this.#parts;
     const known = ledger.entries.find(({ id }) => id === instanceId);
     const entry = owner ?? (known ?? this.primary?.entry)?.n;
-    const { privateKey } = key === 'other' ? keys.other : keys.pair(entry, key === 'second' ? key : 'first');
+    const { privateKey } = key === 'other' ? keys.other : keys.pair(entry, key === 'foreign' ? 'first' : key);
     const knownUser = username ?? this.#usernames.get(instanceId);
     const usernames = knownUser === undefined ? USUAL_USERNAMES : [knownUser];
     const sentAt = this.now();

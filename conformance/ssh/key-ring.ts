@@ -1,31 +1,34 @@
-import type { KeyPair, SshClient } from './ssh-client.ts';
+import type { KeyPair, KeyType } from './ssh-client.ts';
 
 /** The key pairs that are injected into an instance. */
-export type InjectedKey = 'first' | 'second';
+export const INJECTED_KEYS = ['first', 'second', 'third'] as const;
+export type InjectedKey = (typeof INJECTED_KEYS)[number];
 
 /**
- * The key pairs of a run: two for each instance that it buys, two for all creates that must be refused, and one that is
- * injected nowhere.
+ * The key pairs of a run: two or more for each instance that it buys, two for all creates that must be refused, and one that
+ * is injected nowhere.
  */
 export class KeyRing {
-  readonly #newKeyPair: (comment: string) => KeyPair;
+  readonly #newKeyPair: (comment: string, type: KeyType) => KeyPair;
   readonly #pairs = new Map<string, KeyPair>();
-  readonly #owners = new Set<number>();
+  /** The types of the keys of an instance that has its own. */
+  readonly #types = new Map<number, readonly KeyType[]>();
 
   /** `newKeyPair` makes a pair and keeps its private key out of the transcript. */
-  constructor(newKeyPair: SshClient['newKeyPair']) {
+  constructor(newKeyPair: (comment: string, type: KeyType) => KeyPair) {
     this.#newKeyPair = newKeyPair;
   }
 
   /** Gives an instance, by its ledger entry, keys of its own. */
-  issue(entry: number): void {
-    this.#owners.add(entry);
+  issue(entry: number, types: readonly KeyType[]): void {
+    this.#types.set(entry, types);
   }
 
   /** The pair of an instance, by its ledger entry; without one the pair of the creates that must be refused. */
   pair(entry: number | undefined, name: InjectedKey): KeyPair {
-    const owner = entry !== undefined && this.#owners.has(entry) ? `${entry}-` : '';
-    return this.#pairOf(`${owner}${name}`);
+    const types = entry === undefined ? undefined : this.#types.get(entry);
+    const owner = types === undefined ? '' : `${entry}-`;
+    return this.#pairOf(`${owner}${name}`, types?.[INJECTED_KEYS.indexOf(name)]);
   }
 
   /** The pair that is injected nowhere. */
@@ -33,8 +36,8 @@ export class KeyRing {
     return this.#pairOf('other');
   }
 
-  #pairOf(name: string): KeyPair {
-    const pair = this.#pairs.get(name) ?? this.#newKeyPair(name);
+  #pairOf(name: string, type: KeyType = 'ed25519'): KeyPair {
+    const pair = this.#pairs.get(name) ?? this.#newKeyPair(name, type);
     this.#pairs.set(name, pair);
     return pair;
   }

@@ -1,5 +1,7 @@
 import type { SshRung } from '../transcript/records.ts';
 
+export type KeyType = 'ed25519' | 'ecdsa' | 'rsa';
+
 /** A key pair made for one run. `publicKey` is one OpenSSH line, `privateKey` OpenSSH's PEM. */
 export interface KeyPair {
   publicKey: string;
@@ -35,6 +37,6 @@ export interface SshOutcome {
 /** Logs in as a user would: one key, no agent, no password, no other authentication method. Throws nothing. */
 export interface SshClient {
   login(login: SshLogin): Promise<SshOutcome>;
-  /** Generates an Ed25519 key pair; `comment` is appended to the public line. */
-  newKeyPair(comment: string): KeyPair;
+  /** Generates a key pair, of Ed25519 by default; `comment` is appended to the public line. */
+  newKeyPair(comment: string, type?: KeyType): KeyPair;
 }

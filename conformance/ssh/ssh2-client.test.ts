@@ -157,6 +157,16 @@ it('says so when the private key is none', async () => {
   });
 });
 
+it.each([
+  ['ecdsa', 'ecdsa-sha2-nistp256'],
+  ['rsa', 'ssh-rsa'],
+] as const)('makes key pairs of type %s', (type, name) => {
+  const { publicKey, privateKey } = client.newKeyPair('berth conformance', type);
+  const key = ssh2.utils.parseKey(privateKey);
+  if (key instanceof Error) throw key;
+  expect(publicKey).toBe(`${name} ${key.getPublicSSH().toString('base64')} berth conformance`);
+});
+
 it('makes complete key pairs', () => {
   // ssh2 makes one malformed key in 256.
   for (let drawn = 0; drawn < 1_000; drawn++) {

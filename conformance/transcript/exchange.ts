@@ -24,9 +24,19 @@ export function isSuccess({ answer }: Exchange): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status < 300;
 }
 
+/** Whether a read of one instance, alone at its moment, was answered 200. */
+export function isPolledRead(exchange: Exchange): boolean {
+  return isReadOfOne(exchange) && !isSideBySide(exchange);
+}
+
 /** Whether a read of one instance was answered 200. */
-export function isPolledRead({ request, answer }: Exchange): boolean {
+export function isReadOfOne({ request, answer }: Exchange): boolean {
   return request.method === 'GET' && READ_OF_ONE.test(request.path) && answer?.status === 200;
+}
+
+/** Whether it is one of several reads of instances at the same moment. */
+export function isSideBySide({ step }: Exchange): boolean {
+  return step.endsWith('/side-by-side');
 }
 
 /** The path of a read of one instance. */
@@ -64,4 +74,16 @@ export function answerOf(exchange: Exchange): string {
   if (code !== undefined) return `${answer.status} ${printable(code, 60)}`;
   const status = stringField(body, 'status');
   return `${answer.status} with ${status === undefined ? shortJson(body) : `status ${printable(status, 60)}`}`;
+}
+
+/** Whether the request exceeded the account's quota: lawful, and no statement about capacity. */
+export function isBeyondQuota(exchange: Exchange): boolean {
+  return codeOfConflict(exchange) === 'quota_exceeded';
+}
+
+/** The error code of a 409; undefined for another status or without a code. */
+export function codeOfConflict(exchange: Exchange): string | undefined {
+  if (statusOf(exchange) !== 409) return undefined;
+  const body = jsonOf(exchange);
+  return stringField(isObject(body) ? body['error'] : undefined, 'code');
 }

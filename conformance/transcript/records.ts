@@ -124,10 +124,10 @@ export interface Exchange {
 }
 
 /**
- * The key pair used for a login: one of the two injected into the instance, one that was never injected, or `foreign`:
+ * The key pair used for a login: one of those injected into the instance, one that was never injected, or `foreign`:
  * one that was injected into another instance of the run.
  */
-export type KeyName = 'first' | 'second' | 'other' | 'foreign';
+export type KeyName = 'first' | 'second' | 'third' | 'other' | 'foreign';
 
 /** One SSH login and the stage that it reached. */
 export interface SshRecord {

@@ -87,7 +87,7 @@ const ssh = z.object({
   sentAt: amount,
   endedAt: amount,
   instanceId: z.string(),
-  key: z.enum(['first', 'second', 'other', 'foreign']),
+  key: z.enum(['first', 'second', 'third', 'other', 'foreign']),
   host: z.string(),
   port: z.number(),
   username: z.string(),

@@ -2,8 +2,9 @@ import type { Check } from '../checks/check.ts';
 import type { Requirement } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
 import { type Finding, MissingEvidence } from '../evidence/finding.ts';
-import { includes, type TranscriptRecord } from '../transcript/records.ts';
+import { includes, type RunRecord, type TranscriptRecord } from '../transcript/records.ts';
 import { SuiteFault } from '../transcript/transcript.ts';
+import { notAsked } from './not-asked.ts';
 
 /** The check was not part of the run. */
 export interface NotSelected {
@@ -26,7 +27,8 @@ export interface Judged {
   verdict: Verdict;
 }
 
-export type Verdict = Ruling['verdict'] | 'warn';
+/** `not_asked`: it does not apply, because the run was not asked to test it. */
+export type Verdict = Ruling['verdict'] | 'warn' | 'not_asked';
 
 /** Judges every requirement by a transcript, in the order of requirements.yaml. Throws `SuiteFault`. */
 export function judge(
@@ -38,9 +40,15 @@ export function judge(
   const rulings = new Map(checks.map((check) => [check.id, ruleOn(check, evidence)]));
   return requirements.map((requirement) => {
     const ruling = rulingOn(requirement, rulings);
-    const isWarning = ruling.verdict === 'fail' && requirement.level === 'SHOULD';
-    return { requirement, ruling, verdict: isWarning ? 'warn' : ruling.verdict };
+    return { requirement, ruling, verdict: verdictOf(requirement, ruling, evidence.run) };
   });
+}
+
+function verdictOf({ level }: Requirement, ruling: Ruling, { settings }: RunRecord): Verdict {
+  if (ruling.verdict === 'fail' && level === 'SHOULD') return 'warn';
+  const isNotAsked =
+    ruling.verdict === 'not_applicable' && notAsked(ruling.capability, settings) !== undefined;
+  return isNotAsked ? 'not_asked' : ruling.verdict;
 }
 
 function ruleOn(check: Check, evidence: Evidence): Ruling {

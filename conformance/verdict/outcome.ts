@@ -13,11 +13,11 @@ export const EXIT = {
   mayBeRunning: 5,
 } as const;
 
-/** The number of requirements with each verdict. */
-export type Counts = Readonly<Record<Verdict, number>>;
+/** The number of requirements with each verdict. Older reports do not have `not_asked`, so it is absent if there is none. */
+export type Counts = Readonly<Record<Exclude<Verdict, 'not_asked'>, number> & { not_asked?: number }>;
 
 export function countVerdicts(judged: readonly Pick<Judged, 'verdict'>[]): Counts {
-  const counts: Record<Verdict, number> = {
+  const counts: Record<Exclude<Verdict, 'not_asked'>, number> & { not_asked?: number } = {
     pass: 0,
     fail: 0,
     warn: 0,
@@ -26,7 +26,7 @@ export function countVerdicts(judged: readonly Pick<Judged, 'verdict'>[]): Count
     not_selected: 0,
     excluded: 0,
   };
-  for (const { verdict } of judged) counts[verdict]++;
+  for (const { verdict } of judged) counts[verdict] = (counts[verdict] ?? 0) + 1;
   return counts;
 }
 

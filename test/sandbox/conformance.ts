@@ -121,8 +121,8 @@ function sshOf(sandbox: Sandbox, name: string): SshClient {
   const files = new Map<string, string>();
   const { clock } = sandbox;
   return {
-    newKeyPair(comment) {
-      const pair = newKeyPair(comment);
+    newKeyPair(comment, type) {
+      const pair = newKeyPair(comment, type);
       publicKeys.set(pair.privateKey, pair.publicKey);
       return pair;
     },

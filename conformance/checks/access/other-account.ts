@@ -26,7 +26,7 @@ function readProblemOf(exchange: Exchange, ids: readonly string[]) {
   if (isRead ? !shows : !isSuccess(exchange)) return undefined;
   return {
     expected: '404: the instance is of another account',
-    actual: `${answerOf(exchange)} (if both keys are of one account, the second is one for --second-api-key-file)`,
+    actual: `another account may ${exchange.step.replace(/^.*\//, '')} it: ${answerOf(exchange)} (if both keys are of one account, the second is one for --second-api-key-file)`,
   };
 }
 
@@ -35,5 +35,8 @@ function listProblemOf(exchange: Exchange, ids: readonly string[]) {
   const foreign = listed.map((instance) => stringField(instance, 'id') ?? '').find((id) => ids.includes(id));
   return foreign === undefined
     ? undefined
-    : { expected: 'a list without the instances of another account', actual: `it contains ${foreign}` };
+    : {
+        expected: 'a list without the instances of another account',
+        actual: `another account lists ${foreign}`,
+      };
 }

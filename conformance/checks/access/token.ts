@@ -1,12 +1,13 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { type Finding, judgeEachExchange, type Problem } from '../../evidence/finding.ts';
-import { hasField, isObject, type JsonObject, parseJson, stringField } from '../../text/json.ts';
+import { type Finding, judgeEachExchange, notApplicable, type Problem } from '../../evidence/finding.ts';
+import { hasField, isObject, type JsonObject, numberField, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, requestOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { answersOf, type Check } from '../check.ts';
 
 const scenarios = ['token'];
+const A_DAY_S = 86_400;
 
 export const tokenChecks: readonly Check[] = [
   {
@@ -53,6 +54,19 @@ export const tokenChecks: readonly Check[] = [
       }),
   },
   {
+    id: 'TOK-EXPIRES-002',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      judgeEachExchange(granted(evidence), 'answers with a token', (exchange) => {
+        const seconds = numberField(bodyOf(exchange), 'expires_in') ?? 0;
+        return seconds <= A_DAY_S
+          ? undefined
+          : { expected: `expires_in of at most ${A_DAY_S}, a day`, actual: `expires_in is ${seconds}` };
+      }),
+  },
+  { id: 'TOK-EXPIRES-003', level: 'read-only', scenarios, judge: judgeBeforeEnd },
+  {
     id: 'TOK-WORKS-001',
     level: 'read-only',
     scenarios,
@@ -75,6 +89,35 @@ export const tokenChecks: readonly Check[] = [
       ),
   },
 ];
+
+function judgeBeforeEnd(evidence: Evidence): Finding {
+  const [good] = granted(evidence);
+  // After bad credentials an address may have been banned.
+  const [bad] = evidence.anySteps('unauthenticated');
+  const used = evidence
+    .anySteps('token/before-end')
+    .filter(({ n, answer }) => n < (bad?.n ?? Number.POSITIVE_INFINITY) && answer?.status !== 429)
+    .filter(({ n }) => !isFromBeforeRestart(evidence, n));
+  if (used.length === 0)
+    return notApplicable(
+      'a token that ends within the run',
+      `expires_in is ${shortJson(good && bodyOf(good)['expires_in'])}, and the run sent no request shortly before that was over`,
+    );
+  return judgeEachExchange(used, 'uses of a token shortly before its end', (exchange) =>
+    [401, 403].includes(statusOf(exchange) ?? 0)
+      ? {
+          expected: 'the token is accepted until the time of its expires_in is over',
+          actual: answerOf(exchange),
+        }
+      : undefined,
+  );
+}
+
+/** Whether the token of the nth request was issued before a restart, which may forget it. */
+function isFromBeforeRestart(evidence: Evidence, n: number): boolean {
+  const issued = evidence.anySteps('token/good', 'token/renew').findLast((one) => one.n < n)?.n ?? 0;
+  return evidence.sent.some((one) => one.step === 'restart/wait' && one.n > issued && one.n < n);
+}
 
 function expecting(exchange: Exchange, ...statuses: readonly number[]): Problem | undefined {
   return statuses.includes(statusOf(exchange) ?? 0)

@@ -7,14 +7,10 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import {
-  acceptedDelete,
-  type InstanceTimeline,
-  isBefore,
-  type Observation,
-} from '../../evidence/instances.ts';
+import type { InstanceTimeline, Observation } from '../../evidence/instances.ts';
 import { isLoggedIn } from '../../evidence/logins.ts';
 import { holdsUnit } from '../../scenarios/capacity/race.ts';
+import type { Place } from '../../scenarios/catalog/catalog.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
 import { sshEndpointOf } from '../../scenarios/session.ts';
 import { isObject, type JsonObject, objectsField, parseJson, stringField } from '../../text/json.ts';
@@ -23,6 +19,7 @@ import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, SshRecord } from '../../transcript/records.ts';
 import { type Check, withoutRateLimited } from '../check.ts';
+import { heldBefore, raced } from './place.ts';
 
 const scenarios = ['race'];
 
@@ -54,7 +51,8 @@ function judgeCreates(evidence: Evidence): Finding {
 
 function racers(evidence: Evidence, step = 'race/create'): InstanceTimeline[] {
   evidence.steps('race/create');
-  return evidence.instances.filter(({ created }) => created?.step === step);
+  const creates = evidence.anySteps(step);
+  return evidence.instances.filter(({ created }) => created !== undefined && creates.includes(created));
 }
 
 interface Life {
@@ -181,7 +179,8 @@ function judgeUnits(evidence: Evidence): Finding {
   if (asked.length <= race.units)
     return notTested(`the run ended when ${asked.length} of ${race.units + 1} creates had been answered`);
   const list = evidence.anySteps('race/list').findLast(isSuccess);
-  const own = first === undefined ? 0 : heldBefore(evidence, first);
+  const held = first === undefined ? [] : heldBefore(evidence, first);
+  const own = held.filter((timeline) => isOfPlace(timeline, raced(evidence))).length;
   const others = first === undefined ? 0 : heldByOthers(evidence, first, list);
   const free = Math.max(race.units - own - (others ?? 0), 0);
   const accepted = asked.filter(isSuccess).length;
@@ -189,6 +188,8 @@ function judgeUnits(evidence: Evidence): Finding {
     return notTested(
       'the list before the race could not be read, and the account may hold units of the offer',
     );
+  if (held.length > 0 && accepted < free)
+    return notTested(`${accepted} of ${free} units were sold while the run held ${held.length} instances`);
   return judgeEach(
     [asked],
     `rounds of ${asked.length} creates at the same moment`,
@@ -225,17 +226,10 @@ function heldByOthers(
   ).length;
 }
 
-/** How many units of the raced offer the run itself held at that time in that region. */
-function heldBefore({ instances }: Evidence, first: Exchange): number {
-  const body = parseJson(first.request.body);
-  return instances.filter((timeline) => {
-    const { created, observations } = timeline;
-    const instance = observations.find((observation) => observation.instance !== undefined)?.instance;
-    if (created === undefined || !isBefore(created, first)) return false;
-    const end = acceptedDelete(timeline);
-    if (end !== undefined && isBefore(end, first)) return false;
-    return ['configuration_id', 'region'].every(
-      (field) => stringField(instance, field) === stringField(body, field),
-    );
-  }).length;
+function isOfPlace({ observations }: InstanceTimeline, { configurationId, region }: Place): boolean {
+  const instance = observations.find((observation) => observation.instance !== undefined)?.instance;
+  return (
+    stringField(instance, 'configuration_id') === configurationId &&
+    stringField(instance, 'region') === region
+  );
 }

@@ -3,9 +3,9 @@ import { type Finding, judgeEachExchange, notApplicable, notTested } from '../..
 import { lists, type Place } from '../../scenarios/catalog/catalog.ts';
 import { PUT_BACK_MS } from '../../scenarios/instances/purchase.ts';
 import { duration } from '../../text/wording.ts';
-import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
+import { answerOf, codeOfConflict, isBeyondQuota, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { type Check, codeOfConflict, isBeyondQuota, judgeStatus, withoutRateLimited } from '../check.ts';
+import { type Check, judgeStatus, withoutRateLimited } from '../check.ts';
 import { placeOf, raced } from './place.ts';
 import { judgeTakenOut } from './taken-out.ts';
 
@@ -113,7 +113,7 @@ function judgePutBack(evidence: Evidence): Finding {
   }
   const waitedMs = (last?.endedAt ?? 0) - (reads[0]?.sentAt ?? 0);
   if (last !== undefined && !lists(last, place) && waitedMs < PUT_BACK_MS)
-    return notTested(`it was not listed again within ${duration(waitedMs)} (--ready-timeout-s waits longer)`);
+    return notTested(`it was not listed again within ${duration(waitedMs)}, when the run ended`);
   return judgeEachExchange(
     last === undefined ? [] : [last],
     'reads of /availability after the destruction',

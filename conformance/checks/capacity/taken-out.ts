@@ -1,11 +1,11 @@
 import { missedCaches, type Window } from '../../evidence/caches.ts';
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notTested, type Problem } from '../../evidence/finding.ts';
-import { FRESH_MS } from '../../evidence/instances.ts';
+import { FRESH_MS, type InstanceTimeline } from '../../evidence/instances.ts';
 import { lists } from '../../scenarios/catalog/catalog.ts';
-import { answerOf, isSuccess } from '../../transcript/exchange.ts';
+import { answerOf, isBeyondQuota, isSuccess } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { raced } from './place.ts';
+import { heldBefore, raced } from './place.ts';
 
 /** A stale list is seen in the read that follows the second refusal, at the latest so long after the sale. */
 const SEEN_AFTER_MS = FRESH_MS + 2000;
@@ -34,10 +34,15 @@ function judgeRace(evidence: Evidence): Finding {
     return notTested(`the read of /availability was answered ${last === undefined ? '' : answerOf(last)}`);
   if (lists(last, raced(evidence)) && (again === undefined || last.n < again.n))
     return notTested('the run ended before the create that was refused was asked for again');
+  const others = again === undefined ? [] : heldBefore(evidence, again).filter(isOfOther);
+  if (lists(last, raced(evidence)) && again !== undefined && (isBeyondQuota(again) || others.length > 0))
+    return notTested('the account’s quota was reached, or the run held other instances');
   return judgeEachExchange([last], 'reads of /availability after a 409', () =>
     stillListed(evidence, reads, again),
   );
 }
+
+const isOfOther = ({ created }: InstanceTimeline): boolean => created?.step !== 'race/create';
 
 /** Undefined if the offer was not sold out a second time. */
 function judgeRefill(evidence: Evidence): Finding | undefined {

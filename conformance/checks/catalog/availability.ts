@@ -1,8 +1,9 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, judgeEachExchange, notTested } from '../../evidence/finding.ts';
+import { isCreate } from '../../evidence/instances.ts';
 import { isWhole, type OfferRead, offerReads, staticDifferences, wholeReads } from '../../evidence/offers.ts';
 import { objectsField, stringField, stringsField } from '../../text/json.ts';
-import { listed, shortJson } from '../../text/wording.ts';
+import { duration, listed, shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import { answersOf, type Check } from '../check.ts';
 import { judgeEachOffer, judgeListAnswers } from './catalog.ts';
@@ -31,6 +32,7 @@ export const availabilityChecks: readonly Check[] = [
   },
   { id: 'AVL-SUBSET-001', level: 'read-only', scenarios, judge: judgeSubset },
   { id: 'AVL-AGREE-001', level: 'read-only', scenarios, judge: judgeAgreement },
+  { id: 'AVL-EMPTY-001', level: 'read-only', scenarios, judge: judgeEmpty },
   { id: 'AVL-SAME-001', level: 'read-only', scenarios, judge: judgeSame },
   { id: 'AVL-REGION-001', level: 'read-only', scenarios, judge: judgeRegionFilter },
   { id: 'AVL-REGION-002', level: 'read-only', scenarios, judge: judgeUnknownRegion },
@@ -96,6 +98,28 @@ function pairedReads(evidence: Evidence): Pair[] {
 
 function isOfCatalog(step: string): boolean {
   return step === 'catalog/availability';
+}
+
+/** Between two reads that list several offers all of them were sold, and freed again, or the read was wrong. */
+function judgeEmpty(evidence: Evidence): Finding {
+  const whole = wholeReads(evidence, 'availability');
+  const several = whole.filter(({ offers }) => offers.length > 1);
+  const sold = evidence.exchanges.filter((exchange) => isCreate(exchange) && isSuccess(exchange));
+  return judgeEach(
+    whole,
+    'reads of /availability',
+    ({ offers, exchange }) => {
+      const before = several.findLast((read) => read.exchange.n < exchange.n)?.exchange;
+      const after = several.find((read) => read.exchange.n > exchange.n)?.exchange;
+      if (offers.length > 0 || before === undefined || after === undefined) return undefined;
+      if (sold.some(({ n }) => n > before.n && n < after.n)) return undefined;
+      return {
+        expected: `offers, as ${duration(exchange.sentAt - before.sentAt)} before it and ${duration(after.sentAt - exchange.sentAt)} after it`,
+        actual: 'an empty list',
+      };
+    },
+    ({ exchange }) => exchange,
+  );
 }
 
 function isAvailable({ byId }: OfferRead, id: string): boolean {

@@ -3,10 +3,10 @@ import { type Finding, judgeEach, judgeEachExchange, notTested } from '../../evi
 import { isLoggedIn } from '../../evidence/logins.ts';
 import { lists } from '../../scenarios/catalog/catalog.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
-import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
+import { answerOf, isBeyondQuota, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { placeOf } from '../capacity/place.ts';
-import { type Check, isBeyondQuota, shownStatus, stillWaiting, withoutRateLimited } from '../check.ts';
+import { heldBefore, placeOf } from '../capacity/place.ts';
+import { type Check, shownStatus, stillWaiting, withoutRateLimited } from '../check.ts';
 
 /** What is sold in a second region can be bought, and used, there. */
 export const elsewhereChecks: readonly Check[] = [
@@ -30,7 +30,8 @@ function judgeRefused(evidence: Evidence, asked: readonly Exchange[]): Finding {
   const last = evidence.anySteps('elsewhere/still-listed').at(-1);
   const isListed = last !== undefined && isSuccess(last) && lists(last, place);
   const refused = asked.filter((exchange) => statusOf(exchange) === 409);
-  const isLawful = refused.some(isBeyondQuota) || refused.length < 2 || !isListed;
+  const ofAlone = refused.filter((exchange) => heldBefore(evidence, exchange).length === 0);
+  const isLawful = refused.some(isBeyondQuota) || ofAlone.length < 2 || !isListed;
   if (refused.length === asked.length && isLawful)
     return notTested(
       `${place.configurationId} in ${place.region} was refused with 409, as if it had just been sold`,

@@ -1,7 +1,8 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notApplicable } from '../../evidence/finding.ts';
+import { pairs } from '../../evidence/instances.ts';
 import type { SeenObject } from '../../evidence/objects.ts';
-import { seenOffers } from '../../evidence/offers.ts';
+import { offerTypes, seenOffers } from '../../evidence/offers.ts';
 import { hasField, type JsonObject, numberField, stringField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -25,7 +26,14 @@ export const instanceFactChecks: readonly Check[] = [
     },
   },
   { id: 'INS-PRICE-003', ...ofInstances, judge: judgePriceOfOffer },
+  { id: 'INS-PRICE-004', ...ofInstances, judge: judgePriceKept },
   { id: 'INS-OFFER-001', ...ofInstances, judge: judgeOffered },
+  {
+    id: 'INS-UNIT-001',
+    ...ofInstances,
+    judge: (evidence) => judgeUnits(evidence, ['memory_gb', 'storage_gb'], 500),
+  },
+  { id: 'INS-UNIT-002', ...ofInstances, judge: (evidence) => judgeUnits(evidence, ['price_per_hour'], 20) },
   {
     id: 'VOL-PRICE-002',
     level: 'full',
@@ -105,12 +113,67 @@ function judgePriceOfOffer(evidence: Evidence): Finding {
   );
 }
 
+/** Only SPOT is priced dynamically. A STOPPED instance may show what it costs then. */
+function judgePriceKept(evidence: Evidence): Finding {
+  const typeOf = offerTypes(evidence);
+  const compared = evidence.instances
+    .filter((timeline) => typeOf(timeline) !== 'SPOT')
+    .flatMap(({ observations }) =>
+      pairs(
+        observations.filter(
+          ({ instance, status }) =>
+            ['PROVISIONING', 'ONLINE'].includes(status) && hasField(instance, 'price_per_hour'),
+        ),
+      ),
+    );
+  if (compared.length === 0)
+    return notApplicable('prices of instances', 'no instance shows a price twice, or it is SPOT');
+  return judgeEach(
+    compared,
+    'reads of a price that follow one another',
+    ([before, after]) => {
+      const [was, is] = [before, after].map(({ instance }) => numberField(instance, 'price_per_hour'));
+      return was === is
+        ? undefined
+        : { expected: `price_per_hour ${was}, as before`, actual: `price_per_hour is ${is}` };
+    },
+    ([, after]) => after.exchange,
+  );
+}
+
+/** A figure of an instance that differs from its offer's by such a factor is in another unit. */
+function judgeUnits(evidence: Evidence, fields: readonly string[], factor: number): Finding {
+  const compared = withOffers(evidence).flatMap(({ instance, offers, exchange }) =>
+    fields.flatMap((field) => {
+      const shown = numberField(instance, field) ?? 0;
+      const ofOffer = field === 'price_per_hour' ? pricesOf(offers) : figuresOf(offers, [field]);
+      return shown > 0 && ofOffer.length > 0 ? [{ field, shown, ofOffer, exchange }] : [];
+    }),
+  );
+  if (compared.length === 0)
+    return notApplicable(`${listed([...fields])} of instances`, 'no instance shows what its offer does, too');
+  return judgeEach(
+    compared,
+    `figures of instances (${listed([...fields])})`,
+    ({ field, shown, ofOffer }) =>
+      ofOffer.some((one) => shown < one * factor && one < shown * factor)
+        ? undefined
+        : {
+            expected: `${field} in the unit of its offer, which has ${listed(ofOffer.map(String))}`,
+            actual: `${field} is ${shown}`,
+          },
+    ({ exchange }) => exchange,
+  );
+}
+
 /** The prices with which an offer was shown; none if it shows none, or 0. */
 function pricesOf(offers: readonly JsonObject[]): number[] {
-  const prices = offers.flatMap((offer) =>
-    ['price_per_hour', 'spot_price_per_hour'].map((field) => numberField(offer, field) ?? 0),
-  );
-  return [...new Set(prices.filter((price) => price > 0))];
+  return figuresOf(offers, ['price_per_hour', 'spot_price_per_hour']);
+}
+
+function figuresOf(offers: readonly JsonObject[], fields: readonly string[]): number[] {
+  const figures = offers.flatMap((offer) => fields.map((field) => numberField(offer, field) ?? 0));
+  return [...new Set(figures.filter((figure) => figure > 0))];
 }
 
 function judgeOffered(evidence: Evidence): Finding {

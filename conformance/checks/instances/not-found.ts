@@ -29,7 +29,9 @@ export const notFoundChecks: readonly Check[] = [
         evidence.instances.flatMap((timeline) => readsAfterEnd(timeline)),
         'reads of an instance that had read 404 after its destruction',
         ({ status }) =>
-          status === '404' ? undefined : { expected: '404, for good', actual: `status ${status} once more` },
+          status === '404'
+            ? undefined
+            : { expected: '404, for good', actual: `404, and then ${status} again` },
         ({ exchange }) => exchange,
       );
     },
@@ -81,7 +83,7 @@ function judgeNever404(evidence: Evidence): Finding {
       const age = observation.exchange.sentAt - (timeline.created?.endedAt ?? 0);
       return {
         expected: 'the instance: its client takes 404 for DESTROYED, and stops to bill and to look after it',
-        actual: `404, ${duration(age)} after its 201, with no DELETE asked`,
+        actual: `an early 404: ${duration(age)} after its 201, and no DELETE was sent`,
       };
     },
     ({ observation }) => observation.exchange,

@@ -3,7 +3,7 @@ import { type Finding, judgeEachExchange, notApplicable, notTested } from '../..
 import { hasGoodCredential } from '../../evidence/instances.ts';
 import { ENOUGH_POLLS } from '../../scenarios/instances/observe.ts';
 import { duration } from '../../text/wording.ts';
-import { isPolledRead, READ_OF_ONE, statusOf } from '../../transcript/exchange.ts';
+import { isPolledRead, isReadOfOne, isSideBySide, READ_OF_ONE, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange, RunRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 
@@ -16,14 +16,31 @@ const CONTRACT_REQUESTS = 5;
 
 export const polledReadChecks: readonly Check[] = [
   { id: 'LAT-GET-001', level: 'lifecycle', scenarios: ['boot', 'observe'], judge: judgeLatency },
+  { id: 'LAT-GET-002', level: 'lifecycle', scenarios: ['online', 'stop'], judge: judgeLatencySideBySide },
   { id: 'INS-RATE-001', level: 'lifecycle', scenarios: ['boot', 'observe'], judge: judgeRate },
 ];
 
 function judgeLatency(evidence: Evidence): Finding {
-  const polls = evidence.exchanges.filter(isPolledRead);
+  return judgeReads(evidence, evidence.exchanges.filter(isPolledRead), 'polled reads');
+}
+
+function judgeLatencySideBySide(evidence: Evidence): Finding {
+  evidence.steps('online/side-by-side');
+  if (evidence.sent.some((exchange) => isSideBySide(exchange) && statusOf(exchange) === 429))
+    return notApplicable(
+      'a rate limit that allows five reads at the same moment',
+      'some were answered 429, which is lawful',
+    );
+  if (judgeLatency(evidence).verdict === 'fail')
+    return notTested('reads of an instance are slow one at a time already (LAT-GET-001)');
+  const reads = evidence.exchanges.filter((exchange) => isReadOfOne(exchange) && isSideBySide(exchange));
+  return judgeReads(evidence, reads, 'reads, five at the same moment');
+}
+
+function judgeReads(evidence: Evidence, polls: readonly Exchange[], what: string): Finding {
   if (polls.length < ENOUGH_POLLS)
     return notTested(
-      `${polls.length} polled reads are too few to judge their latency by: it takes ${ENOUGH_POLLS}`,
+      `${polls.length} ${what} are too few to judge their latency by: it takes ${ENOUGH_POLLS}`,
     );
   const roundTrip = roundTripMs(evidence.run);
   const own = (exchange: Exchange): number => Math.max((exchange.answer?.firstByteMs ?? 0) - roundTrip, 0);
@@ -31,7 +48,7 @@ function judgeLatency(evidence: Evidence): Finding {
   const at = (share: number): Exchange | undefined => sorted[Math.ceil(sorted.length * share) - 1];
   const p95 = at(0.95);
   const [p50Ms, p95Ms] = [at(0.5), p95].map((exchange) => (exchange === undefined ? 0 : own(exchange)));
-  const measured = `median ${duration(p50Ms ?? 0)}, 95th percentile ${duration(p95Ms ?? 0)} of ${polls.length} polled reads, with the round trip of ${duration(roundTrip)} taken off`;
+  const measured = `median ${duration(p50Ms ?? 0)}, 95th percentile ${duration(p95Ms ?? 0)} of ${polls.length} ${what}, with the round trip of ${duration(roundTrip)} taken off`;
   if ((p95Ms ?? 0) > FAST_MS)
     return {
       verdict: 'fail',
@@ -53,7 +70,11 @@ function judgeLatency(evidence: Evidence): Finding {
 function judgeRate(evidence: Evidence): Finding {
   const asked = evidence.sent.filter(
     (exchange) =>
-      exchange.request.method === 'GET' && hasGoodCredential(exchange) && targetOf(exchange) !== undefined,
+      exchange.request.method === 'GET' &&
+      hasGoodCredential(exchange) &&
+      targetOf(exchange) !== undefined &&
+      // The clean-up reads instances that are not active any more.
+      !(isSideBySide(exchange) || exchange.step.startsWith('cleanup/')),
   );
   const last = new Map<string, number>();
   const atContractsRate = asked.filter((exchange) => {

@@ -7,7 +7,8 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { isLoggedIn, workedBefore } from '../../evidence/logins.ts';
-import { printedBy } from '../../scenarios/machine/printed.ts';
+import { MOST_ASKED } from '../../scenarios/instances/second-cycle.ts';
+import { keptFilesIn } from '../../scenarios/machine/guest.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, shownStatus, stillWaiting, unlessReclaimed } from '../check.ts';
@@ -57,10 +58,13 @@ function judgeAgain(evidence: Evidence): Finding {
 
 /** The problem of one half; undefined if it went as the first time. */
 function judgeHalf(evidence: Evidence, { action, end, onTheWay }: Half): Finding | undefined {
-  const asked = evidence.step(`second-cycle/${action}`);
+  const all = evidence.steps(`second-cycle/${action}`);
+  const asked = all.at(-1) as Exchange;
   const fail = (shown: Exchange, problem: Problem): Finding =>
     judgeEachExchange([shown], `second ${action}s of an instance`, () => problem);
   if (statusOf(asked) === 429) return notTested(`the second ${action} was limited: 429`);
+  if (statusOf(asked) === 409 && all.length < MOST_ASKED)
+    return notTested(`the run ended before the second ${action} was asked for again`);
   if (!isSuccess(asked))
     return fail(asked, {
       expected: `200: the first ${action} of it was accepted`,
@@ -78,9 +82,9 @@ function judgeHalf(evidence: Evidence, { action, end, onTheWay }: Half): Finding
 function judgeFile(evidence: Evidence): Finding | undefined {
   const [first] = evidence.loginsAt('start/read-file');
   const [second] = evidence.loginsAt('second-cycle/read-file');
-  const before = first && printedBy(first);
-  if (second === undefined || !isLoggedIn(second) || before === undefined) return undefined;
-  if (printedBy(second) === before) return undefined;
+  const before = first && keptFilesIn(first).get('home');
+  if (second === undefined || !isLoggedIn(second) || !before) return undefined;
+  if (keptFilesIn(second).get('home') === before) return undefined;
   return judgeEach(
     [second],
     'disks after a second start',

@@ -197,13 +197,13 @@ function mayHaveMoved(evidence: Evidence, status: string, { before, asked }: Req
   return quickestMs <= asked.endedAt - (created?.endedAt ?? 0) + 1000;
 }
 
-/** The fastest boot seen on this target, after a 201 or a start. */
+/** The fastest boot seen on this target, after a 201 or a start, without the time of the answer that shows its end. */
 function quickestBootMs(evidence: Evidence): number {
   const boots = evidence.instances.flatMap(({ created, starts, observations }) =>
     [created, ...starts.filter(isSuccess)].flatMap((asked) => {
       const isAfter = (exchange: Exchange) => asked !== undefined && isBefore(asked, exchange);
       const online = observations.find(({ status, exchange }) => status === 'ONLINE' && isAfter(exchange));
-      return asked === undefined || online === undefined ? [] : [online.exchange.endedAt - asked.endedAt];
+      return asked === undefined || online === undefined ? [] : [online.exchange.sentAt - asked.endedAt];
     }),
   );
   return Math.min(...boots);

@@ -45,10 +45,14 @@ function steps(evidence: Evidence): Step[] {
   return evidence.instances.flatMap((timeline) => {
     const seen = timeline.observations.filter(({ source }) => source !== 'list');
     return seen.flatMap((after, index) => {
-      const before = seen
+      const earlier = seen
         .slice(0, index)
-        .findLast(({ source, exchange }) => source === 'get' && isBefore(exchange, after.exchange));
-      return before === undefined ? [] : [{ timeline, before, after }];
+        .filter(({ source, exchange }) => source === 'get' && isBefore(exchange, after.exchange));
+      const last = earlier.at(-1);
+      // Several if they were sent at the same moment.
+      return earlier
+        .filter(({ exchange }) => last !== undefined && !isBefore(exchange, last.exchange))
+        .map((before) => ({ timeline, before, after }));
     });
   });
 }
@@ -72,8 +76,8 @@ function judgePaths(evidence: Evidence): Finding {
     isBootAfterStart(timeline, before, after)
       ? undefined
       : {
-          expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ')}`,
-          actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${timeline.id}`,
+          expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ') || 'nothing, since that is no status of the contract'}`,
+          actual: `${before.status}, and ${after.status} ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${timeline.id}`,
         },
   );
 }
@@ -96,7 +100,10 @@ function judgeFinal(evidence: Evidence): Finding {
     const isSame = now.status === before.status && before.status !== '404';
     return isSame || allowed.includes(now.status) || (isAsked && now.status === 'DESTROYING')
       ? undefined
-      : { expected: `${before.status} is terminal`, actual: `${now.status} after it` };
+      : {
+          expected: `${before.status} is terminal`,
+          actual: `${before.status}, and ${now.status} ${duration(now.exchange.endedAt - before.exchange.endedAt)} later`,
+        };
   });
 }
 
@@ -116,13 +123,21 @@ function judgeCauses(evidence: Evidence): Finding {
       of.some(({ sentAt }) => sentAt < after.exchange.endedAt);
     if (isEnd(after.status) && !isEnd(before.status) && !isSpot && !asked(timeline.deletes))
       return { expected: `${before.status}: its destruction was not requested`, actual: after.status };
-    if (isCycling(evidence, timeline, after.exchange)) return undefined;
+    const isOffAndOn = isOff(before.status) && after.status === 'ONLINE';
+    const since = isOffAndOn ? stoppedAt(timeline, after.exchange) : 0;
+    if (isCycling(evidence, timeline, after.exchange, since)) return undefined;
     if (isOff(after.status) && !isOff(before.status) && !asked(timeline.stops.filter(isSuccess)))
       return { expected: `${before.status}: no stop was requested`, actual: after.status };
-    if (before.status === 'STOPPED' && after.status === 'ONLINE' && !asked(timeline.starts.filter(isSuccess)))
-      return { expected: 'STOPPED: no start was requested', actual: after.status };
+    const starts = timeline.starts.filter((start) => isSuccess(start) && start.endedAt >= since);
+    if (isOffAndOn && !asked(starts))
+      return { expected: `${before.status}: no start was requested`, actual: after.status };
     return undefined;
   });
+}
+
+/** When the last accepted stop was requested; 0 without one. */
+function stoppedAt({ stops }: InstanceTimeline, until: Exchange): number {
+  return stops.findLast((asked) => isSuccess(asked) && isBefore(asked, until))?.sentAt ?? 0;
 }
 
 const isOff = (status: string): boolean => status === 'STOPPING' || status === 'STOPPED';
@@ -132,15 +147,16 @@ const ATTACHMENT = /^\/volumes(\/[^/]+\/(attach|detach))?$/;
 const CYCLE_MS = 15 * 60_000;
 
 /**
- * Whether a volume was attached or detached shortly before, so that the states of a stop-attach-start cycle are
- * lawful.
+ * Whether a volume was attached or detached shortly before, and not before `since`, so that the states of a
+ * stop-attach-start cycle are lawful.
  */
-function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange): boolean {
+function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange, since: number): boolean {
   return evidence.exchanges.some((exchange) => {
     const { request, sentAt } = exchange;
     const isAttachment = request.method === 'POST' && ATTACHMENT.test(request.path) && isSuccess(exchange);
     const isOfIt = request.body?.includes(id) ?? request.path.endsWith('/detach');
-    return isAttachment && isOfIt && sentAt < until.endedAt && until.sentAt - sentAt < CYCLE_MS;
+    const isRecent = sentAt >= since && until.sentAt - sentAt < CYCLE_MS;
+    return isAttachment && isOfIt && isRecent && sentAt < until.endedAt;
   });
 }
 

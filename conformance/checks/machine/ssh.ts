@@ -1,8 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, type Problem } from '../../evidence/finding.ts';
-import { isLoggedIn } from '../../evidence/logins.ts';
+import { isLoggedIn, LOOPBACK, leadsToItself } from '../../evidence/logins.ts';
 import { OBSERVED_MS } from '../../scenarios/instances/observe.ts';
-import { printedBy } from '../../scenarios/machine/printed.ts';
 import { stringField } from '../../text/json.ts';
 import { duration } from '../../text/wording.ts';
 import type { SshRecord } from '../../transcript/records.ts';
@@ -79,14 +78,30 @@ export const sshChecks: readonly Check[] = [
     id: 'SSH-KEYS-003',
     level: 'full',
     scenarios: ['companion', 'companion-alone'],
+    judge: (evidence) => ofThoseThatAnswered(evidence.loginsAt('companion/login-foreign'), foreignKeyProblem),
+  },
+  {
+    id: 'SSH-KEYS-004',
+    level: 'full',
+    scenarios: ['companion', 'companion-alone'],
     judge: (evidence) =>
-      ofThoseThatAnswered(evidence.loginsAt('companion/login-foreign'), (login) =>
+      ofThoseThatAnswered(evidence.loginsAt('companion/login-second', 'companion/login-third'), (login) =>
         isLoggedIn(login)
-          ? {
-              expected: 'a key of another instance is refused',
-              actual: `it logged in to ${login.instanceId}`,
-            }
-          : undefined,
+          ? undefined
+          : {
+              expected: `the ${login.key} key logs in, of an Ed25519, an ECDSA and an RSA key in ssh_keys`,
+              actual: describe(login),
+            },
+      ),
+  },
+  {
+    id: 'SSH-KEYS-005',
+    level: 'full',
+    scenarios: ['companion', 'race', 'elsewhere'],
+    judge: (evidence) =>
+      ofThoseThatAnswered(
+        evidence.loginsAt('race/login-foreign', 'elsewhere/login-foreign'),
+        foreignKeyProblem,
       ),
   },
   {
@@ -114,18 +129,24 @@ export const sshChecks: readonly Check[] = [
       ),
   },
   {
-    id: 'INS-DISK-001',
-    level: 'lifecycle',
-    scenarios: ['start'],
-    judge: judgeDisk,
-  },
-  {
     id: 'INS-IP-001',
     level: 'lifecycle',
     scenarios: ['start'],
     judge: judgeSameAddress,
   },
+  {
+    id: 'SSH-HOST-001',
+    level: 'lifecycle',
+    scenarios: ['start'],
+    judge: judgeSameHostKey,
+  },
 ];
+
+function foreignKeyProblem(login: SshRecord): Problem | undefined {
+  return isLoggedIn(login)
+    ? { expected: 'a key of another instance is refused', actual: `it logged in to ${login.instanceId}` }
+    : undefined;
+}
 
 /** The logins with an injected key, to the first instance and with the second key to the others. */
 function keyLogins(evidence: Evidence): SshRecord[] {
@@ -165,6 +186,8 @@ function judgeLive(evidence: Evidence): Finding {
   const isCutOff = ({ rung, message }: SshRecord): boolean =>
     rung === 'connect' && message?.includes('refused') !== true;
   const [first] = logins;
+  if (first !== undefined && leadsToItself(first) && logins.every(isCutOff))
+    return notTested(`${describe(first)}. ${LOOPBACK}`);
   if (first !== undefined && logins.every(isCutOff))
     return notTested(
       `${describe(first)}; it may be that this machine may not open SSH connections outward: \`doctor --ssh-host HOST:PORT\` tries it`,
@@ -224,22 +247,6 @@ function judgeClosed(evidence: Evidence, steps: readonly string[], state: string
   });
 }
 
-function judgeDisk(evidence: Evidence): Finding {
-  const [written] = evidence.loginsAt('online/write-file');
-  if (written?.exitCode !== 0) return notTested('no file could be written to the disk before the stop');
-  const [, marker = ''] = /^echo (\S+) >/.exec(written.command) ?? [];
-  return ofThoseThatAnswered(evidence.loginsAt('start/read-file'), (login) =>
-    printedBy(login)?.trim() === marker
-      ? undefined
-      : {
-          expected: `the file that was written before the stop, with ${marker}`,
-          actual: printedBy(login)
-            ? `it holds ${JSON.stringify(printedBy(login))}`
-            : `it is not there (${describe(login)})`,
-        },
-  );
-}
-
 function judgeSameAddress(evidence: Evidence): Finding {
   const [before] = evidence.loginsAt('online/login-first');
   const [after] = evidence.loginsAt('start/login');
@@ -249,5 +256,17 @@ function judgeSameAddress(evidence: Evidence): Finding {
     after.host === before.host
       ? undefined
       : { expected: `public_ip ${before.host}, as before the stop`, actual: `public_ip ${after.host}` },
+  );
+}
+
+function judgeSameHostKey(evidence: Evidence): Finding {
+  const before = evidence.loginsAt('online').findLast(isLoggedIn)?.hostKey;
+  const after = evidence.loginsAt('start/login').filter(isLoggedIn);
+  if (before === undefined || after.length === 0)
+    return notTested('no login succeeded on both sides of a stop');
+  return eachLogin(after, 'starts', ({ hostKey }) =>
+    hostKey === before
+      ? undefined
+      : { expected: `the host key ${before}, as before the stop`, actual: `the host key ${hostKey}` },
   );
 }

@@ -73,7 +73,12 @@ export const volumeAttachmentChecks: readonly Check[] = [
     judge: judgeDetachOfOne,
   },
   { id: 'VOL-AUTH-001', level: 'full', scenarios, judge: judgeWithoutCredential },
-  { id: 'VOL-DELETE-001', level: 'full', scenarios, judge: judgeDeleteAttached },
+  {
+    id: 'VOL-DELETE-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) => judgeDeleteAttached(evidence, 'volumes/delete-attached', 'volumes/attach/post'),
+  },
   {
     id: 'VOL-DELETE-005',
     level: 'full',
@@ -91,7 +96,6 @@ export const volumeAttachmentChecks: readonly Check[] = [
               },
       ),
   },
-  { id: 'VOL-RELEASE-001', level: 'full', scenarios: ['companion', 'companion-alone'], judge: judgeReleased },
 ];
 
 /**
@@ -207,17 +211,17 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
-function judgeDeleteAttached(evidence: Evidence): Finding {
-  const asked = evidence.step('volumes/delete-attached/delete');
-  const read = evidence.step('volumes/delete-attached/read');
+/** The steps are `<step>/delete` and `<step>/read`. */
+export function judgeDeleteAttached(evidence: Evidence, step: string, attach: string): Finding {
+  const asked = evidence.step(`${step}/delete`);
+  const read = evidence.step(`${step}/read`);
   const finding = judgeEachExchange(withoutRateLimited([asked]), 'DELETEs of an attached volume', () => {
     if (statusOf(asked) !== 409)
       return {
         expected: '409: the volume is attached, and cannot be deleted',
         actual: answerOf(asked),
       };
-    const holder = namedIn(evidence.step('volumes/attach/post'));
-    const problem = attachmentProblem(read, holder);
+    const problem = attachmentProblem(read, namedIn(evidence.step(attach)));
     return problem === undefined ? undefined : { ...problem, expected: `still ${problem.expected}` };
   });
   return unlessReclaimed(evidence, finding);
@@ -242,38 +246,4 @@ function judgeWithoutCredential(evidence: Evidence): Finding {
     },
   );
   return unlessReclaimed(evidence, finding);
-}
-
-/** A destroyed instance releases its volumes. */
-function judgeReleased(evidence: Evidence): Finding {
-  const asked = evidence.step('companion/released/delete');
-  const last = evidence.steps('companion/released/poll').at(-1);
-  const ends = ['companion/destroy/poll', 'companion/destroy-stopped/poll'];
-  const end = evidence.anySteps(...ends).at(-1);
-  if (end === undefined || (statusOf(end) !== 404 && shownStatus(end) !== 'DESTROYED'))
-    return notTested(
-      `the instance that held the volume was not seen to be gone: it read ${shownStatus(end)}`,
-    );
-  if (last === undefined) return notTested('the volume was not read');
-  const gone = decodeURIComponent(end.request.path.split('?')[0]?.split('/')[2] ?? '');
-  const holders = stringsField(successOf(last), 'attached_instance_ids');
-  const others = holders.filter((id) => id !== gone);
-  if (others.length > 0)
-    return notTested(`the volume is still attached to ${others.join(', ')}, which lives`);
-  const finding = judgeEachExchange(
-    withoutRateLimited([asked]),
-    'volumes of an instance that is gone',
-    () => {
-      if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
-        return {
-          expected: `attached to nothing: ${gone} is gone`,
-          actual: `${shownStatus(last)}, with ${shortJson(holders, 200)}`,
-          shown: last,
-        };
-      return isSuccess(asked)
-        ? undefined
-        : { expected: '204: nothing holds the volume any more', actual: answerOf(asked) };
-    },
-  );
-  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }

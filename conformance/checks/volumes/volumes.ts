@@ -13,11 +13,10 @@ import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../../scenarios/volumes/refu
 import { NO_SUCH_SIZE } from '../../scenarios/volumes/volume-steps.ts';
 import { isObject, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
-import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import { answerOf, codeOfConflict, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import {
   type Check,
-  codeOfConflict,
   judgeStatus,
   listProblem,
   shownStatus,
@@ -26,6 +25,7 @@ import {
   withoutRateLimited,
 } from '../check.ts';
 import { isNull, judgeObjects } from '../conventions/fields.ts';
+import { AFTER_INSTANCE } from './of-instance.ts';
 
 const scenarios = ['volumes'];
 const INVALID = [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
@@ -216,7 +216,7 @@ function judgeReads(evidence: Evidence): Finding {
   const reads = evidence.volumes.flatMap((timeline) => {
     const [firstDelete] = timeline.deletes.filter((exchange) => statusOf(exchange) !== 409);
     return timeline.observations
-      .filter(isRead)
+      .filter((observation) => isRead(observation) && !observation.exchange.step.startsWith(AFTER_INSTANCE))
       .filter(({ exchange }) => firstDelete === undefined || isBefore(exchange, firstDelete))
       .map((observation) => ({ timeline, observation }));
   });

@@ -131,6 +131,16 @@ describe('a signed report', () => {
     expect(hidden.code).toBe(3);
   });
 
+  it('of before there were features is verified as it was signed', async () => {
+    const { features, ...report } = JSON.parse(readFileSync(json, 'utf8')) as Report;
+    const older = folder.file('older.json');
+    const digest = report.signature?.transcript_sha256 ?? '';
+    writeFileSync(older, JSON.stringify(signReport(report, digest, readFileSync(own.secret, 'utf8'))));
+    expect(features?.length).toBeGreaterThan(10);
+    for (const more of [[], ['--transcript', transcript]])
+      expect((await runCli(['verify', older, ...more])).code).toBe(0);
+  });
+
   it('has a badge beside it', () => {
     expect(readFileSync(badge, 'utf8')).toMatch(/^<svg .*conformant, read-only<\/title>/s);
   });
@@ -164,6 +174,24 @@ describe('a report that the holder of the key forged and signed', () => {
       /cannot be pass/,
       (report) => {
         for (const row of report.checks) if (row.verdict === 'not_selected') row.verdict = 'pass';
+      },
+    ],
+    [
+      'a feature that is not there',
+      1,
+      /features/,
+      (report) =>
+        Object.assign(report.features?.[0] ?? {}, {
+          state: 'supported' === report.features?.[0]?.state ? 'failed' : 'supported',
+        }),
+    ],
+    [
+      'what was not asked, but in its row',
+      1,
+      /counts is/,
+      (report) => {
+        const row = report.checks.find(({ verdict }) => verdict === 'not_applicable');
+        Object.assign(row ?? {}, { verdict: 'not_asked' });
       },
     ],
     ['other counts', 1, /counts/, (report) => Object.assign(report.counts, { fail: 1 })],

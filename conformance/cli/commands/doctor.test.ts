@@ -30,6 +30,18 @@ describe('a doctor', () => {
     expect(out).toMatch(/2 problems prevent a run\. This says nothing about the target\./);
   });
 
+  it('tries the address before it asks for the key', async () => {
+    await using target = referenceParts();
+    const env = { BERTH_API_KEY: undefined };
+    const { code, out } = await runCli(['doctor', target.baseUrl, ...state], { parts: target.parts, env });
+    expect(code).toBe(3);
+    expect(out).toMatch(
+      /^OK {6}HTTP .*without a key it answers 401\.\nCONFIG {2}API key .*there is no API key/m,
+    );
+    const away = await runCli(['doctor', 'http://127.0.0.1:1/v1', ...state], { env });
+    expect(away.out).toMatch(/CONFIG {2}TCP .*\nCONFIG {2}API key/);
+  });
+
   it('gives the same as JSON', async () => {
     const { code, out } = await runCli(['doctor', 'http://127.0.0.1:1/v1', '--json', ...state]);
     expect(code).toBe(3);

@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import { readBaseUrl } from '../../doctor/base-url.ts';
-import { type Diagnosis, toLines } from '../../doctor/diagnosis.ts';
+import { toLines } from '../../doctor/diagnosis.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
 import { sshEgress } from '../../doctor/machine.ts';
 import { toPlanText } from '../../doctor/plan-text.ts';
+import { reach } from '../../doctor/reach.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import type { CliParts, Finish } from '../parts.ts';
@@ -47,28 +48,30 @@ export function doctorCommand(parts: CliParts, finish: Finish): Command {
     });
 }
 
+/** All faults at once: without a usable key the address is tried all the same. */
 async function diagnoseAll(typed: string, flags: Flags, parts: CliParts): Promise<Diagnosed> {
-  const local = diagnoseLocally(typed, flags, parts);
+  const { baseUrl, diagnoses: ofUrl } = readBaseUrl(typed);
+  const { diagnoses: ofSignIn } = findSignIn(flags, parts);
   const ssh = sshEgress(flags.sshHost);
-  if (hasConfigFault(local)) return { diagnoses: [...local, await ssh] };
+  if (baseUrl === undefined) return { diagnoses: [...ofUrl, ...ofSignIn, await ssh] };
   using interruption = new Interruption(parts.signals, parts.terminal);
   const transport = openTransport(flags, parts);
+  const { signal } = interruption;
   try {
+    if (hasConfigFault(ofSignIn)) {
+      const asked = { transport, signal, timeoutMs: parts.probeTimeoutMs };
+      const tried = flags.plain === true ? [] : (await reach(asked, baseUrl)).diagnoses;
+      return { diagnoses: [...ofUrl, ...tried, ...ofSignIn, await ssh] };
+    }
     const diagnosed = await diagnose(prepareRun(typed, flags, [], parts), parts, {
       transport,
-      signal: interruption.signal,
+      signal,
       stateFolder: stateFolderOf(flags, parts.env),
     });
     return { ...diagnosed, diagnoses: [...diagnosed.diagnoses, await ssh] };
   } finally {
     await transport.close();
   }
-}
-
-/** The checks that need no target, so that all local faults are reported at once. */
-function diagnoseLocally(typed: string, flags: Flags, parts: CliParts): Diagnosis[] {
-  const { diagnoses: ofUrl } = readBaseUrl(typed);
-  return [...ofUrl, ...findSignIn(flags, parts).diagnoses];
 }
 
 function report({ diagnoses, plan }: Diagnosed): string {

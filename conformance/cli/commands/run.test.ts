@@ -81,6 +81,17 @@ describe('a run', () => {
     expect(err).toContain('--json /dev/full could not be written');
     expect(out).toMatch(/^NON-CONFORMANT/);
     expect(code).toBe(1);
+    // The first failure is shown while the run goes on, once.
+    expect(err.match(/^first FAIL, with about \d+ minutes? left: CFG-[A-Z]+-\d+: .+$/gm)).toHaveLength(1);
+  });
+
+  it.each([
+    [[], 1000],
+    [['--poll-interval-ms', '50'], 50],
+  ])('with --fast and %s polls every %i ms', async (flags, intervalMs) => {
+    const json = folder.file('fast.json');
+    await conformance(['--fast', '--level', 'read-only', '--json', json, ...flags]);
+    expect(JSON.parse(readFileSync(json, 'utf8')).settings.poll_interval_ms).toBe(intervalMs);
   });
 
   it('of some checks is never CONFORMANT', async () => {

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { transcriptDigest } from '../../certificate/digest.ts';
-import { CHECKS } from '../../checks/index.ts';
-import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
 import type { Plan } from '../../doctor/plan.ts';
 import type { Transport } from '../../http/transport.ts';
@@ -16,8 +14,8 @@ import { systemErrorText } from '../../text/wording.ts';
 import { Draws } from '../../transcript/draws.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
 import type { SuiteFault } from '../../transcript/transcript.ts';
-import { judge } from '../../verdict/judge.ts';
 import { EXIT } from '../../verdict/outcome.ts';
+import { firstFailure } from '../first-failure.ts';
 import { Interruption } from '../interruption.ts';
 import { reportLeftovers, reportOpenLedgers } from '../leftovers.ts';
 import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
@@ -84,12 +82,13 @@ export async function executeRun(
     transport = openTransport(flags, parts);
     interruption.closeWhenAbandoned(transport);
     reportOpenLedgers(folder, preparation.options.baseUrl, terminal);
-    await checkBeforeRun(preparation, flags, parts, { transport, interruption, folder });
+    const plan = await checkBeforeRun(preparation, flags, parts, { transport, interruption, folder });
     return await runAndReport(preparation, flags, parts, {
       transport,
       interruption,
       folder,
       outputs,
+      plannedMinutes: plan.minutes.typical,
     });
   } catch (error) {
     outputs.discard();
@@ -111,6 +110,7 @@ interface RunContext {
 
 interface RunAndReportContext extends RunContext {
   outputs: Outputs;
+  plannedMinutes: number;
 }
 
 /** Throws `CommandError` if the run must not start. Nothing has been bought then. */
@@ -119,7 +119,7 @@ async function checkBeforeRun(
   flags: RunCommandFlags,
   parts: CliParts,
   { transport, interruption, folder }: RunContext,
-): Promise<void> {
+): Promise<Plan> {
   const { signal } = interruption;
   const { diagnoses, plan } = await diagnose(preparation, parts, { transport, signal, stateFolder: folder });
   printNotable(diagnoses, parts.terminal);
@@ -128,6 +128,7 @@ async function checkBeforeRun(
   const { baseUrl } = preparation.options;
   if (flags.yes !== true && !(await confirm(plan, baseUrl, parts.terminal, signal)))
     throw new CommandError('the run did not start, and nothing was bought', EXIT.incomplete);
+  return plan;
 }
 
 /** From here on resources may be created. Leftovers are always reported, with exit code 5. */
@@ -135,7 +136,7 @@ async function runAndReport(
   { options, scenarios, requirements }: Preparation,
   flags: RunCommandFlags,
   parts: CliParts,
-  { transport, interruption, folder, outputs }: RunAndReportContext,
+  { transport, interruption, folder, outputs, plannedMinutes }: RunAndReportContext,
 ): Promise<number> {
   const { terminal, clock, ssh } = parts;
   const draws = new Draws(randomBytes(32).toString('hex'));
@@ -150,6 +151,8 @@ async function runAndReport(
     clock,
   });
   let records: readonly TranscriptRecord[] = [];
+  const begunAt = clock.now();
+  let failure: string | undefined;
   try {
     records = await run(
       { ...options, nonce: flags.nonce },
@@ -164,7 +167,13 @@ async function runAndReport(
         signal: interruption.signal,
         abandon: interruption.abandon,
         ...(flags.restartCommand !== undefined && { restartTarget: restartBy(flags.restartCommand) }),
-        ...(flags.keepOnFailure === true && { mayKeep: (seen) => hasFailure(seen, requirements) }),
+        mayKeep: (seen) => {
+          if (failure === undefined) {
+            failure = firstFailure(seen, requirements, plannedMinutes - (clock.now() - begunAt) / 60_000);
+            if (failure !== undefined) progressReport.onEvent({ event: 'failed', text: failure });
+          }
+          return failure !== undefined && flags.keepOnFailure === true;
+        },
         sink: (line) => outputs.transcript?.write(`${line}\n`),
       },
       scenarios,
@@ -194,10 +203,6 @@ async function runAndReport(
   } finally {
     ledgerFile.close();
   }
-}
-
-function hasFailure(records: readonly TranscriptRecord[], { rows }: Requirements): boolean {
-  return judge(records, rows, CHECKS).some(({ verdict }) => verdict === 'fail');
 }
 
 /** A line about kept resources, which cost money. */
@@ -267,6 +272,7 @@ const OF_USUAL_RUNS = [
   'rerunFailed',
   'race',
   'observeS',
+  'fast',
   'restartCommand',
   'exhaustive',
   'secondApiKeyFile',

@@ -1,4 +1,3 @@
-import { isBeyondQuota } from '../../checks/check.ts';
 import { Evidence } from '../../evidence/evidence.ts';
 import type { Finding } from '../../evidence/finding.ts';
 import { FRESH_MS, hasGoodCredential } from '../../evidence/instances.ts';
@@ -9,7 +8,15 @@ import { lists, type Place } from '../../scenarios/catalog/catalog.ts';
 import { placements } from '../../scenarios/placement.ts';
 import { numberField, objectsField, parseJson, stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
-import { answerOf, isSuccess, jsonOf, requestOf, statusOf, successOf } from '../../transcript/exchange.ts';
+import {
+  answerOf,
+  isBeyondQuota,
+  isSuccess,
+  jsonOf,
+  requestOf,
+  statusOf,
+  successOf,
+} from '../../transcript/exchange.ts';
 import type { Exchange, TranscriptRecord } from '../../transcript/records.ts';
 import type { Judged } from '../../verdict/judge.ts';
 import { leftovers } from '../../verdict/outcome.ts';

@@ -92,6 +92,21 @@ const tokenMutants: readonly Mutant[] = [
     behave: onRule('showToken', ({ expires_in: _, ...rest }) => rest),
   },
   {
+    id: 'token-for-a-week',
+    breaks: 'Tokens are short-lived.',
+    reddens: ['TOK-EXPIRES-002'],
+    options: { token: 'api_key' },
+    behave: onRule('tokenLifetimeS', () => 604_800),
+  },
+  {
+    id: 'token-ends-before-its-time',
+    breaks: 'expires_in is how long a token is good.',
+    reddens: ['TOK-EXPIRES-003'],
+    alsoIn: ['observe'],
+    options: { token: 'api_key', staticKeys: false, tokenLifetimeS: 48 },
+    behave: onRule('showToken', (shown) => ({ ...shown, expires_in: 60 })),
+  },
+  {
     id: 'token-for-the-catalogue-only',
     breaks: 'The access token is sent as a bearer credential.',
     reddens: ['TOK-WORKS-001'],

@@ -150,6 +150,11 @@ const limits: readonly Variation[] = [
     behave: limiting(10_000, ({ route }) => route === CREATE),
   },
   {
+    id: 'one-read-at-a-time',
+    why: 'a rate limit has to accommodate one poll of each instance in ten seconds',
+    behave: limiting(10, ({ route }) => route === 'GET /instances/{instanceId}'),
+  },
+  {
     id: 'one-delete-a-second',
     why: 'a rate limit has to accommodate polls and catalogue refreshes alone',
     behave: limiting(1000, ({ method, path }) => method === 'DELETE' && path.startsWith('/instances/')),

@@ -32,6 +32,20 @@ const listMutants: readonly Mutant[] = [
     behave: onRule('isInAvailability', (_usual, { id }) => (id === 'cpu-spot' ? false : undefined)),
   },
   {
+    id: 'availability-is-empty-now-and-then',
+    breaks: '/availability reflects real-time inventory.',
+    reddens: ['AVL-EMPTY-001'],
+    alsoIn: ['create'],
+    behave: (rules, hit, clock) => {
+      const count = counter();
+      return onAnswers([AVAILABILITY], (answer, { query }) =>
+        answer.status === 200 && !query.has('region') && count() % 4 === 2
+          ? withFields(answer, { configurations: [] })
+          : undefined,
+      )(rules, hit, clock);
+    },
+  },
+  {
     id: 'memory-in-two-units',
     breaks: 'An offer is the same in both lists.',
     reddens: ['AVL-SAME-001'],

@@ -73,6 +73,36 @@ export const fieldMutants: readonly Mutant[] = [
     behave: onRule('showInstance', (shown) => ({ ...shown, vcpus: 1, gpu_count: 99 })),
   },
   {
+    id: 'price-rises-with-the-catalogue',
+    breaks: 'Only dynamically priced instances have another price while they live.',
+    reddens: ['INS-PRICE-004'],
+    alsoIn: ['observe', 'elsewhere', 'elsewhere-end'],
+    behave: (rules, hit, clock) => {
+      const rise = (): number => (clock.now() > 20_000 ? 1.01 : 1);
+      return {
+        ...rules,
+        pricePerHour(instance) {
+          if (rise() > 1) hit();
+          return rules.pricePerHour(instance) * rise();
+        },
+        showOffer: (offer, shown, list) =>
+          rules.showOffer(offer, { ...shown, price_per_hour: offer.pricePerHour * rise() }, list),
+      };
+    },
+  },
+  {
+    id: 'memory-in-megabytes',
+    breaks: 'Memory is in GB.',
+    reddens: ['INS-OFFER-001', 'INS-UNIT-001'],
+    behave: onRule('showInstance', (shown, { offer }) => ({ ...shown, memory_gb: offer.memoryGb * 1024 })),
+  },
+  {
+    id: 'price-of-a-minute',
+    breaks: 'Prices are USD per hour.',
+    reddens: ['INS-PRICE-003', 'INS-UNIT-002'],
+    behave: onRule('pricePerHour', (usual) => usual / 60),
+  },
+  {
     id: 'volume-for-a-placeholder',
     breaks: 'Prices are USD per hour.',
     reddens: ['VOL-PRICE-002'],

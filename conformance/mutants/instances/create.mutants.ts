@@ -1,4 +1,4 @@
-import { onAnswers, onRule, refusal, withFields } from '../deviate.ts';
+import { countAtOnce, onAnswers, onRule, refusal, withFields } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
 import type { WireAnswer } from '../reference/exchange.ts';
 
@@ -83,6 +83,20 @@ export const createMutants: readonly Mutant[] = [
       if (answer.status !== 200 || listOf(answer).length < 3) return undefined;
       return withList(answer, [...listOf(answer), ...listOf(answer).slice(-1)]);
     }),
+  },
+  {
+    id: 'regions-are-listed-of-the-oldest-only',
+    breaks: 'GET /instances lists every instance, in each region.',
+    reddens: ['INS-LIST-005'],
+    behave: (rules, hit, clock) => {
+      let all: List['instances'] = [];
+      return onAnswers([LIST], (answer, { query }) => {
+        const region = query.get('region');
+        if (region === null && answer.status === 200) all = listOf(answer);
+        const isOther = region !== null && region !== all[0]?.['region'];
+        return isOther && all.length > 2 ? withList(answer, []) : undefined;
+      })(rules, hit, clock);
+    },
   },
   {
     id: 'list-shows-another-status',
@@ -174,6 +188,46 @@ export const createMutants: readonly Mutant[] = [
           if (request.route !== GET || ++count % 5 > 0) return rules.answerDelayMs(request);
           hit();
           return 3000;
+        },
+      };
+    },
+  },
+  {
+    id: 'reads-wait-for-one-another',
+    takesMs: 50_000,
+    breaks: 'GET /instances/{id} must be fast, cheap and accurate.',
+    reddens: ['LAT-GET-002'],
+    behave: (rules, hit, clock) => {
+      const count = countAtOnce(clock);
+      return {
+        ...rules,
+        answerDelayMs(request) {
+          const before = request.route === GET ? count() : 0;
+          if (before > 0) hit();
+          return rules.answerDelayMs(request) + before * 700;
+        },
+      };
+    },
+  },
+  {
+    id: 'reads-that-cross',
+    breaks: 'A read of an instance shows that instance.',
+    reddens: ['BOOT-IMAGE-001', 'INS-ID-001', 'INS-TIME-001', 'INS-TIME-002'],
+    alsoIn: ['companion'],
+    behave: (rules, hit, clock) => {
+      const count = countAtOnce(clock);
+      const last = new Map<string, { path: string; answer: WireAnswer }>();
+      return {
+        ...rules,
+        answer(request, answer) {
+          const usual = rules.answer(request, answer);
+          if (request.route !== GET || usual.status !== 200) return usual;
+          const { configuration_id: offer, region } = usual.json as Record<string, unknown>;
+          const before = count() > 0 ? last.get(`${offer} ${region}`) : undefined;
+          last.set(`${offer} ${region}`, { path: request.path, answer: usual });
+          if (before === undefined || before.path === request.path) return usual;
+          hit();
+          return before.answer;
         },
       };
     },

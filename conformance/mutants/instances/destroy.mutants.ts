@@ -98,7 +98,7 @@ export const destroyMutants: readonly Mutant[] = [
   {
     id: 'delete-while-provisioning-is-undone',
     breaks: 'A DELETE of any live state leads to DESTROYED.',
-    reddens: ['DEL-STAYS-001', 'INS-404-005'],
+    reddens: ['DEL-EARLY-001', 'DEL-STAYS-001', 'INS-404-005', 'INS-ONLINE-001'],
     alsoIn: ['early-delete'],
     isSeenAtPaceOnly: true,
     takesMs: 300_000,

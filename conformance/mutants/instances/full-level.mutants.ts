@@ -34,7 +34,7 @@ export const fullMutants: readonly Mutant[] = [
   {
     id: 'permissions-are-decimal',
     breaks: 'permissions are in octal text form.',
-    reddens: ['BOOT-FILES-002'],
+    reddens: ['BOOT-FILES-002', 'BOOT-FILES-003'],
     behave: onRule('ownersAtFirstBoot', (owners) =>
       mapFiles(owners, (owner) => owner.replace(/^\d+/, (digits) => (Number(digits) % 512).toString(8))),
     ),
@@ -167,7 +167,7 @@ export const fullMutants: readonly Mutant[] = [
   },
 ];
 
-function mapFiles(
+export function mapFiles(
   files: ReadonlyMap<string, string>,
   change: (text: string) => string,
 ): ReadonlyMap<string, string> | undefined {

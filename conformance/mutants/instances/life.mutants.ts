@@ -1,4 +1,4 @@
-import { onAnswers, refusal } from '../deviate.ts';
+import { countAtOnce, onAnswers, onRule, refusal } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
 import type { InstanceStatus } from '../reference/model.ts';
 
@@ -122,6 +122,20 @@ export const lifeMutants: readonly Mutant[] = [
     breaks: 'A change of status is observable within seconds.',
     reddens: ['TRACE-FRESH-001', 'TRACE-FRESH-002'],
     behave: lagging(['STOPPING', 'STOPPED'], 25_000),
+  },
+  {
+    id: 'one-of-two-workers-lags',
+    breaks: 'A status never goes back behind one that was read before.',
+    reddens: ['INS-TIME-002', 'TRACE-CAUSE-001'],
+    behave: (rules, hit, clock) => {
+      const count = countAtOnce(clock);
+      return onRule('showInstance', (shown, { status, updatedAtMs }, _shown, { route }) => {
+        const isOfLateWorker = route === GET && count() % 2 === 1;
+        return isOfLateWorker && status === 'STOPPING' && clock.wall() - updatedAtMs < 3000
+          ? { ...shown, status: 'ONLINE', updated_at: shown['created_at'] }
+          : undefined;
+      })(rules, hit, clock);
+    },
   },
   {
     id: 'online-is-seen-late',

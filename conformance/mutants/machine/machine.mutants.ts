@@ -17,8 +17,9 @@ export const machineMutants: readonly Mutant[] = [
       return {
         ...rules,
         showInstance(instance, shown, request) {
-          const isFirst = instance.id === 'i-00001' && instance.status === 'ONLINE';
-          if (!isFirst || ++count % 7 !== 3) return rules.showInstance(instance, shown, request);
+          // Logins follow reads, not lists.
+          const isListed = instance.status === 'ONLINE' && request.route === 'GET /instances';
+          if (!isListed || ++count % 7 !== 3) return rules.showInstance(instance, shown, request);
           hit();
           const { public_ip: _, ...rest } = shown;
           return rules.showInstance(instance, rest, request);
@@ -61,13 +62,13 @@ export const machineMutants: readonly Mutant[] = [
   {
     id: 'first-key-only',
     breaks: 'The orchestrator injects every key in ssh_keys.',
-    reddens: ['SSH-KEYS-001', 'SSH-START-001'],
+    reddens: ['SSH-KEYS-001', 'SSH-KEYS-004', 'SSH-START-001'],
     behave: onRule('keysToInject', ([first]) => (first === undefined ? undefined : [first])),
   },
   {
     id: 'anybody-logs-in',
     breaks: 'The injected keys, and no others, log in.',
-    reddens: ['SSH-KEYS-002', 'SSH-KEYS-003'],
+    reddens: ['SSH-KEYS-002', 'SSH-KEYS-003', 'SSH-KEYS-005'],
     behave: onRule('mayLogin', (usual, _instance, { method }) =>
       !usual && method === 'publickey' ? true : undefined,
     ),
@@ -75,20 +76,8 @@ export const machineMutants: readonly Mutant[] = [
   {
     id: 'every-key-on-every-instance',
     breaks: 'The keys in ssh_keys are those of one instance.',
-    reddens: ['SSH-KEYS-003'],
-    behave: (rules, hit) => {
-      const known = new Set<string>();
-      return {
-        ...rules,
-        mayLogin(instance, attempt) {
-          for (const key of instance.keys) known.add(key);
-          const usual = rules.mayLogin(instance, attempt);
-          if (usual || attempt.key === undefined || !known.has(attempt.key)) return usual;
-          hit();
-          return true;
-        },
-      };
-    },
+    reddens: ['SSH-KEYS-003', 'SSH-KEYS-005'],
+    behave: letsIn(() => true),
   },
   {
     id: 'stopped-still-runs',
@@ -130,7 +119,7 @@ export const machineMutants: readonly Mutant[] = [
   {
     id: 'disk-lost-by-a-stop',
     breaks: 'The disk is preserved over a stop and a start.',
-    reddens: ['INS-DISK-001'],
+    reddens: ['INS-DISK-001', 'INS-DISK-002'],
     behave: onRule('diskAfterStart', (disk) => ({ ...disk, files: new Map() })),
   },
   {
@@ -282,7 +271,7 @@ export const machineMutants: readonly Mutant[] = [
           return rules.answer(request, answer);
         },
         mayStart(instance) {
-          if (instance.status === 'STOPPED') {
+          if (instance.status === 'STOPPED' && instance.id === 'i-00001') {
             hit();
             instance.status = 'DESTROYING';
             instance.updatedAtMs = clock.wall();
@@ -317,6 +306,27 @@ export const machineMutants: readonly Mutant[] = [
     },
   },
 ];
+
+/** Also lets in the keys of other instances. */
+export function letsIn(isChosen: (other: Instance) => boolean): Mutant['behave'] {
+  return (rules, hit) => {
+    const instances: Instance[] = [];
+    return {
+      ...rules,
+      bootMs(instance) {
+        instances.push(instance);
+        return rules.bootMs(instance);
+      },
+      mayLogin(instance, attempt) {
+        const keys = instances.filter(isChosen).flatMap((other) => other.keys);
+        const usual = rules.mayLogin(instance, attempt);
+        if (usual || attempt.key === undefined || !keys.includes(attempt.key)) return usual;
+        hit();
+        return true;
+      },
+    };
+  };
+}
 
 /** Answers 400 instead of 409 to a request that the status does not allow. */
 function refusedOtherwise(route: string, status: string): Mutant['behave'] {

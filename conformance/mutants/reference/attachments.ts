@@ -7,6 +7,7 @@ export function settleAttachments({ volumes, options }: World, { id, status }: I
   for (const volume of volumes.values()) {
     const attachment = volume.attachments.get(id);
     if (volume.isCreated && attachment?.state === 'attaching') attachment.state = 'attached';
+    if (attachment !== undefined) attachment.isOff = status === 'STOPPED';
     const isDetached = options.detach === 'cold' && status === 'STOPPED' && attachment?.state === 'detaching';
     if (isDetached) volume.attachments.delete(id);
   }

@@ -111,6 +111,12 @@ function lifecycle(options: ReferenceOptions, clock: AutoClock) {
       method === 'publickey' && username === SSH_USERNAME && key !== undefined && instance.keys.includes(key),
     greeting: () => '',
     diskAfterStart: (_instance, disk) => disk,
+    hardware: ({ offer, storageGb }) => ({
+      cores: offer.vcpus,
+      memoryGb: offer.memoryGb,
+      storageGb,
+      gpuCount: offer.gpu?.count,
+    }),
     portAfterStart: (_instance, port) => port,
 
     mayStop: ({ status }) => status === 'ONLINE',

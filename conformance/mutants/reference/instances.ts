@@ -1,8 +1,9 @@
 import { ApiError, notFound, refuse } from './errors.ts';
 import { json, type ReferenceRequest, type WireAnswer } from './exchange.ts';
+import { type Machine, runOn } from './guest.ts';
 import { boot, destroy, start, stop } from './lifecycle.ts';
 import type { Instance, Offer } from './model.ts';
-import { type Disk, newHostKey, runOn, SSH_HOST, SSH_USERNAME, SshEndpoint } from './ssh-endpoint.ts';
+import { newHostKey, SSH_HOST, SSH_USERNAME, SshEndpoint } from './ssh-endpoint.ts';
 import { keyDataOf } from './ssh-key-line.ts';
 import { credentialOf } from './token.ts';
 import type { CreateRequest, RequestContext } from './validate.ts';
@@ -53,6 +54,7 @@ export function createInstance(world: World, request: ReferenceRequest): WireAns
 
 function newInstance(world: World, offer: Offer, region: string, asked: Partial<CreateRequest>): Instance {
   const { rules, clock, instances } = world;
+  const blocks = rules.blocksBefore(offer, region);
   const id = `i-${String(instances.size + 1).padStart(5, '0')}`;
   const taken = [...instances.values()]
     .filter(({ status }) => status !== 'DESTROYED')
@@ -67,9 +69,15 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
     image: rules.imageToDeploy(offer, asked.operating_system_image),
     storageGb: rules.storageGb(offer, asked.root_disk_size_gb),
     keys: rules.keysToInject(asked.ssh_keys ?? []).map(keyDataOf),
-    disk: diskAfterFirstBoot(world, asked, rules.blocksBefore(offer, region)),
+    disk: {
+      hostKey: newHostKey(),
+      files: new Map(),
+      owners: new Map(),
+      showsVolumes: true,
+      ...(blocks !== undefined && { blocks: new Set(blocks) }),
+    },
     endpoint: new SshEndpoint({
-      disk: () => instance.disk,
+      machine: () => machineOf(world, instance),
       mayLogin: (attempt) => rules.mayLogin(instance, attempt),
       greeting: () => rules.greeting(instance),
     }),
@@ -79,28 +87,30 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
     cancel: () => {},
   };
   instance.bookedPrice = rules.pricePerHour(instance);
+  firstBoot(world, instance, asked);
   return instance;
 }
 
-function diskAfterFirstBoot(
-  { rules }: World,
-  { cloud_init }: Partial<CreateRequest>,
-  blocks: ReadonlySet<string> | undefined,
-): Disk {
+function machineOf({ rules, volumes }: World, instance: Instance): Machine {
+  const attached = [...volumes.values()].filter(
+    ({ attachments }) => attachments.get(instance.id)?.state === 'attached',
+  );
+  const volumesGb = attached.map(({ sizeGb }) => sizeGb);
+  return { ...instance.disk, hardware: rules.hardware(instance), volumesGb };
+}
+
+function firstBoot(world: World, instance: Instance, { cloud_init }: Partial<CreateRequest>): void {
+  const { rules } = world;
   const { write_files: written = [], runcmd = [] } = cloud_init ?? {};
   const contents = written.map(({ path, content }) => [path, content] as const);
   const owned = written.filter(({ owner, permissions }) => owner !== undefined || permissions !== undefined);
   const owners = owned.map(({ path, owner = 'root:root', permissions = '0644' }) => {
     return [path, `${permissions.replace(/^0/, '')}:${owner}`] as const;
   });
-  const disk = {
-    hostKey: newHostKey(),
-    files: new Map(rules.filesAtFirstBoot(new Map(contents))),
-    owners: new Map(rules.ownersAtFirstBoot(new Map(owners))),
-    ...(blocks !== undefined && { blocks: new Set(blocks) }),
-  };
-  for (const command of rules.commandsAtFirstBoot(runcmd)) runOn(disk, command);
-  return disk;
+  instance.disk.files = new Map(rules.filesAtFirstBoot(new Map(contents)));
+  instance.disk.owners = new Map(rules.ownersAtFirstBoot(new Map(owners)));
+  const machine = machineOf(world, instance);
+  for (const command of rules.commandsAtFirstBoot(runcmd)) runOn(machine, command, true);
 }
 
 /** GET /instances/{instanceId} */

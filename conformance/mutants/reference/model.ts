@@ -1,4 +1,5 @@
-import type { Disk, SshEndpoint } from './ssh-endpoint.ts';
+import type { Disk } from './guest.ts';
+import type { SshEndpoint } from './ssh-endpoint.ts';
 
 /** Options of a lawful orchestrator. Times are virtual milliseconds; 0: immediately. */
 export interface ReferenceOptions {
@@ -137,6 +138,8 @@ export type VolumeStatus =
 
 export interface Attachment {
   state: 'attaching' | 'attached' | 'detaching';
+  /** Whether the instance is STOPPED. */
+  isOff?: boolean;
 }
 
 export interface Volume {

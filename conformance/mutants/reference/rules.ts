@@ -1,7 +1,8 @@
 import type { Issue } from './errors.ts';
 import type { ReferenceRequest, WireAnswer } from './exchange.ts';
+import type { Disk, Hardware } from './guest.ts';
 import type { Instance, InstanceStatus, Offer, Volume, VolumeLocation, VolumeStatus } from './model.ts';
-import type { Disk, SshAttempt } from './ssh-endpoint.ts';
+import type { SshAttempt } from './ssh-endpoint.ts';
 import type { RequestContext } from './validate.ts';
 
 /** The result of checking a bearer credential. */
@@ -94,6 +95,7 @@ interface InstanceRules {
   /** What a login prints before its command does. */
   greeting(instance: Instance): string;
   diskAfterStart(instance: Instance, disk: Disk): Disk;
+  hardware(instance: Instance): Hardware;
   /** The port to listen on after it was `port`; 0 is any. */
   portAfterStart(instance: Instance, port: number): number;
 

@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2';
+import { type Machine, type Outcome, runOn } from './guest.ts';
 
 export interface SshAttempt {
   username: string;
@@ -9,26 +10,12 @@ export interface SshAttempt {
   key?: string;
 }
 
-/** State that survives a stop. */
-export interface Disk {
-  /** OpenSSH PEM. */
-  hostKey: string;
-  /** Content by absolute path. */
-  files: Map<string, string>;
-  /** `mode:user:group` by absolute path, if it is not the default. */
-  owners: Map<string, string>;
-  /** The words on its raw blocks. Absent: they cannot be read. */
-  blocks?: Set<string>;
-}
-
 export const SSH_HOST = '127.0.0.1';
 export const SSH_USERNAME = 'ubuntu';
-const HOME = `/home/${SSH_USERNAME}/`;
 const ED25519_BLOB_BYTES = 51;
 
 export interface SshEndpointOptions {
-  /** The machine's current disk. */
-  disk: () => Disk;
+  machine: () => Machine;
   mayLogin: (attempt: SshAttempt) => boolean;
   /** What a login prints before its command does. */
   greeting: () => string;
@@ -59,9 +46,9 @@ export class SshEndpoint {
   /** The outcome of a login without a socket, as one over a socket has it; undefined if the key is refused. */
   loginDirectly(attempt: SshAttempt, command: string): (Outcome & { hostKey: string }) | undefined {
     if (!this.#options.mayLogin(attempt)) return undefined;
-    const disk = this.#options.disk();
-    const { stdout = '', ...outcome } = runOn(disk, command);
-    return { ...outcome, stdout: `${this.#options.greeting()}${stdout}`, hostKey: disk.hostKey };
+    const machine = this.#options.machine();
+    const { stdout = '', ...outcome } = runOn(machine, command);
+    return { ...outcome, stdout: `${this.#options.greeting()}${stdout}`, hostKey: machine.hostKey };
   }
 
   /** Listens on `port`, or on any other if it is taken. */
@@ -95,16 +82,19 @@ export class SshEndpoint {
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on('error', () => {}).once('close', () => this.#sockets.delete(socket));
-    const server = new ssh2.Server({ hostKeys: [this.#options.disk().hostKey] }, (connection: Connection) => {
-      connection.on('error', () => {});
-      connection.on('authentication', (context) => this.#authenticate(context));
-      connection.on('session', (accept) => {
-        accept().once('exec', (acceptExec, _reject, { command }) => {
-          const { stdout = '', ...outcome } = runOn(this.#options.disk(), command);
-          finish(acceptExec(), { ...outcome, stdout: `${this.#options.greeting()}${stdout}` });
+    const server = new ssh2.Server(
+      { hostKeys: [this.#options.machine().hostKey] },
+      (connection: Connection) => {
+        connection.on('error', () => {});
+        connection.on('authentication', (context) => this.#authenticate(context));
+        connection.on('session', (accept) => {
+          accept().once('exec', (acceptExec, _reject, { command }) => {
+            const { stdout = '', ...outcome } = runOn(this.#options.machine(), command);
+            finish(acceptExec(), { ...outcome, stdout: `${this.#options.greeting()}${stdout}` });
+          });
         });
-      });
-    });
+      },
+    );
     server.injectSocket(socket);
   }
 
@@ -135,83 +125,12 @@ function listen(listener: Server, port: number): Promise<void> {
   });
 }
 
-export interface Outcome {
-  code: number;
-  stdout?: string;
-  stderr?: string;
-}
-
-/**
- * Runs `true`, `echo WORD > PATH`, the same with ` && sync`, `cat PATH`, or `stat -c %a:%U:%G PATH`, and what reads and
- * fills raw blocks; any of them also after `echo WORD && ` and before ` && echo WORD`.
- */
-export function runOn(disk: Disk, command: string): Outcome {
-  const [, begin, inner, end] = MARKED.exec(command) ?? [];
-  if (inner === undefined) return runOne(disk, command);
-  const { stdout = '', ...outcome } = runOne(disk, inner);
-  return { ...outcome, stdout: `${begin}\n${stdout}${outcome.code === 0 ? `${end}\n` : ''}` };
-}
-
-const MARKED = /^echo (\S+) && (.*) && echo (\S+)$/;
-
-function runOne(disk: Disk, command: string): Outcome {
-  const { files, owners } = disk;
-  if (command === 'true') return { code: 0 };
-  const ofBlocks = runOnBlocks(disk, command);
-  if (ofBlocks !== undefined) return ofBlocks;
-  const [, word, target] = /^echo (\S+) > (\S+)(?: && sync)?$/.exec(command) ?? [];
-  if (word !== undefined && target !== undefined) {
-    files.set(toPath(target), `${unquote(word)}\n`);
-    return { code: 0 };
-  }
-  const [, verb, source] = /^(cat|stat -c %a:%U:%G) (\S+)$/.exec(command) ?? [];
-  if (source === undefined) return { code: 127, stderr: `${command}: command not found\n` };
-  const content = files.get(toPath(source));
-  if (content === undefined) return { code: 1, stderr: `${source}: No such file or directory\n` };
-  return {
-    code: 0,
-    stdout: verb === 'cat' ? content : `${owners.get(toPath(source)) ?? '644:root:root'}\n`,
-  };
-}
-
-const DISK = 'vda';
-const DISK_BYTES = 40 * 1024 ** 3;
-
-/** `lsblk`, `dd` of the machine's disk, a search in what it reads, and `yes` into a file. Undefined for other commands. */
-function runOnBlocks({ files, blocks }: Disk, command: string): Outcome | undefined {
-  if (command === 'lsblk -dbnro NAME,TYPE,SIZE') return { code: 0, stdout: `${DISK} disk ${DISK_BYTES}\n` };
-  const [, read] = /^(?:sudo -n )?dd if=\/dev\/(\w+) of=\/dev\/null bs=4096 count=1$/.exec(command) ?? [];
-  if (read !== undefined)
-    return read === DISK && blocks !== undefined
-      ? { code: 0 }
-      : { code: 1, stderr: `${read}: No such file\n` };
-  const [, searched, pattern = ''] =
-    /^\{ .*dd if=\/dev\/(\w+) .*\| grep -oE '([^']+)' \| sort -u \| head -n 20; \} 3>&1$/.exec(command) ?? [];
-  if (searched === DISK && blocks !== undefined) {
-    const found = [...blocks].flatMap((word) => word.match(new RegExp(pattern, 'g')) ?? []);
-    const lines = [...new Set(found)].toSorted().slice(0, 20);
-    return { code: 0, stdout: [...lines, `${DISK_BYTES} bytes copied\n`].join('\n') };
-  }
-  const [, word, target] = /^yes (\S+) \| head -c \d+ > (\S+) && sync$/.exec(command) ?? [];
-  if (word === undefined || target === undefined) return undefined;
-  files.set(toPath(target), `${word}\n`);
-  blocks?.add(word);
-  return { code: 0 };
-}
-
 function finish(channel: ServerChannel, { code, stdout = '', stderr = '' }: Outcome): void {
   channel.on('error', () => {});
   if (stdout !== '') channel.write(stdout);
   if (stderr !== '') channel.stderr.write(stderr);
   channel.exit(code);
   channel.end();
-}
-
-const unquote = (word: string): string => word.replace(/^(['"])(.*)\1$/, '$2');
-
-function toPath(word: string): string {
-  const path = unquote(word).replace(/^(~|\$HOME)\//, '');
-  return path.startsWith('/') ? path : `${HOME}${path}`;
 }
 
 /**

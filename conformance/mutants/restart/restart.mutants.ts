@@ -4,26 +4,26 @@ import type { Kept, Rules } from '../reference/rules.ts';
 
 /** Calls `spoil` with the state that a restart leaves, and then replaces rules. */
 function afterRestart(
-  spoil: (state: Kept, hit: () => void) => void,
+  spoil: (state: Kept, hit: () => void, wallMs: number) => void,
   change: (rules: Rules, isRestarted: () => boolean, hit: () => void) => Partial<Rules> = () => ({}),
 ): Mutant['behave'] {
-  return (rules, hit) => {
+  return (rules, hit, clock) => {
     let isRestarted = false;
     return {
       ...rules,
       ...change(rules, () => isRestarted, hit),
       afterRestart(state) {
         isRestarted = true;
-        spoil(state, hit);
+        spoil(state, hit, clock.wall());
       },
     };
   };
 }
 
-function each(change: (instance: Instance) => void): (state: Kept, hit: () => void) => void {
-  return ({ instances }, hit) => {
+function each(change: (instance: Instance, wallMs: number) => void) {
+  return ({ instances }: Kept, hit: () => void, wallMs: number): void => {
     hit();
-    for (const instance of instances.values()) change(instance);
+    for (const instance of instances.values()) change(instance, wallMs);
   };
 }
 
@@ -44,10 +44,10 @@ export const restartMutants: readonly Mutant[] = [
     reddens: ['RESTART-INS-001'],
     alsoIn: ['start'],
     behave: afterRestart(
-      each((instance) => {
+      each((instance, wallMs) => {
         if (instance.status !== 'ONLINE') return;
         instance.status = 'STOPPED';
-        instance.updatedAtMs += 1000;
+        instance.updatedAtMs = wallMs;
       }),
     ),
   },

@@ -130,7 +130,7 @@ export const attachmentMutants: readonly Mutant[] = [
   {
     id: 'attached-volumes-are-deleted',
     breaks: 'DELETE of an attached volume is 409.',
-    reddens: ['VOL-DELETE-001'],
+    reddens: ['VOL-DELETE-001', 'VOL-STOP-001'],
     behave: onRule('mayDelete', (usual) => (usual ? undefined : true)),
   },
   {

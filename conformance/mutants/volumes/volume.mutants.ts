@@ -1,5 +1,6 @@
 import { isShown, onAnswers, onRule, refusal, withFields } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
+import type { Volume } from '../reference/model.ts';
 
 const CREATE = 'POST /volumes';
 const DELETE = 'DELETE /volumes/{volumeId}';
@@ -100,4 +101,38 @@ export const volumeMutants: readonly Mutant[] = [
       isShown(answer) ? withFields(answer, { status: 'CREATING' }) : undefined,
     ),
   },
+  {
+    id: 'volumes-of-stopped-instances-are-deleted',
+    breaks: 'DELETE of an attached volume is 409.',
+    reddens: ['VOL-STOP-001'],
+    behave: onRule('mayDelete', (usual, volume) => (!usual && isHeldByStopped(volume) ? true : undefined)),
+  },
+  {
+    id: 'a-stop-detaches',
+    breaks: 'Only a detach detaches.',
+    reddens: ['VOL-STOP-002'],
+    behave: onRule('showVolume', (shown, volume) =>
+      isHeldByStopped(volume) ? { ...shown, status: 'AVAILABLE', attached_instance_ids: [] } : undefined,
+    ),
+  },
+  {
+    id: 'a-start-forgets-the-volumes',
+    breaks: 'ATTACHED: the machine has the volume.',
+    reddens: ['VOL-STOP-003'],
+    behave: onRule('diskAfterStart', (disk) => ({ ...disk, showsVolumes: false })),
+  },
+  {
+    id: 'volumes-die-with-their-instance',
+    breaks: 'A volume has a DELETE of its own.',
+    reddens: ['VOL-OUTLIVE-001'],
+    behave: onRule('endsAttachments', (_usual, { id }, volume) => {
+      if (!volume.attachments.has(id)) return undefined;
+      volume.isDeleted = true;
+      return true;
+    }),
+  },
 ];
+
+function isHeldByStopped({ attachments }: Volume): boolean {
+  return [...attachments.values()].some(({ isOff }) => isOff);
+}

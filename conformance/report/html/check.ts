@@ -1,7 +1,7 @@
 import type { Report, ReportCheck, ReportProblem } from '../report.ts';
 import { atRunTime, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
 import { evidence, traceTable } from './exchange.ts';
-import { html, type Markup } from './markup.ts';
+import { folded, html, type Markup } from './markup.ts';
 import { sentence } from './summary.ts';
 
 /** Symbols in addition to words and colours, for accessibility. */
@@ -10,50 +10,35 @@ const SIGNS: Readonly<Record<ReportCheck['verdict'], string>> = {
   warn: '!',
   not_tested: '?',
   pass: '✓',
+  not_asked: '·',
   not_applicable: '–',
   not_selected: '·',
   excluded: '·',
 };
 
-/** An index of all checks by area, with links. */
-export function index({ checks }: Report): Markup {
-  const areas = Map.groupBy(checks, ({ id }) => id.replace(/-.*$/, ''));
-  return html`<h2 id="index">All ${checks.length} checks</h2><nav class="card" aria-label="All checks">${[
-    ...areas,
-  ].map(
-    ([area, of]) =>
-      html`<div class="area"><h3>${area}</h3><ul class="index">${of.map(
-        ({ id, verdict }) => html`<li class="${verdict}"><a href="#${id}" title="${verdictWord(verdict)}">
-<b>${SIGNS[verdict]}</b><span class="mono">${id}</span></a></li>`,
-      )}</ul></div>`,
-  )}</nav>`;
-}
-
-/** All checks by verdict; failures are expanded. */
+/** All checks by verdict. Only failures are not folded, the first of each cause expanded. */
 export function sections(report: Report): Markup {
-  const found = VERDICT_WORDS.flatMap(({ verdict, heading }) => {
+  const leaders = new Set(report.findings.map(({ checks: [first] }) => first));
+  return html`${VERDICT_WORDS.map(({ verdict, heading }) => {
     const checks = report.checks.filter((check) => check.verdict === verdict);
-    return checks.length === 0 ? [] : [{ verdict, heading, checks }];
-  });
-  return html`${found.map(
-    ({
-      verdict,
-      heading,
-      checks,
-    }) => html`<h2 id="${verdict}">${heading} <span class="soft">${checks.length}</span></h2>
-${checks.map((check) => checkDetails(check, report))}`,
-  )}`;
+    if (checks.length === 0) return html``;
+    const title = html`<h2 id="${verdict}">${heading} <span class="soft">${checks.length}</span></h2>`;
+    const content = html`${checks.map((check) =>
+      checkDetails(check, report, verdict === 'fail' && leaders.has(check.id)),
+    )}`;
+    return verdict === 'fail' || verdict === 'warn' ? html`${title}${content}` : folded(title, content);
+  })}`;
 }
 
-function checkDetails(check: ReportCheck, report: Report): Markup {
+function checkDetails(check: ReportCheck, report: Report, isOpen: boolean): Markup {
   const { id, verdict, level, tier, means, text, place, reason } = check;
-  const isOpen = verdict === 'fail' || verdict === 'warn';
+  const isFailure = verdict === 'fail' || verdict === 'warn';
   return html`<details class="check ${verdict}"${isOpen ? html` open` : ''}>
 <summary><span class="mono">${id} · ${level} · ${tier}</span><span class="badge">${SIGNS[verdict]} ${verdictWord(verdict)}</span>
-<span class="means">${means ?? text}</span>${isOpen || verdict === 'pass' ? '' : html`<span class="why soft">${sentence(reason)}</span>`}</summary>
+<span class="means">${means ?? text}</span>${isFailure || verdict === 'pass' ? '' : html`<span class="why soft">${sentence(reason)}</span>`}</summary>
 <div class="body" id="${id}">
 <blockquote>“${text}”<br><span>${place}</span></blockquote>
-${isOpen ? failure(check, report) : verdict === 'pass' ? html`<p>${sentence(reason)}</p>` : ''}
+${isFailure ? failure(check, report) : verdict === 'pass' ? html`<p>${sentence(reason)}</p>` : ''}
 ${proof(check, report)}
 </div>
 </details>`;
@@ -82,7 +67,7 @@ ${
       )}${more_problems === undefined ? '' : html`<li class="soft">and ${more_problems} more</li>`}</ul></div>`
 }
 ${cause === undefined ? '' : html`<div class="cause"><span class="label">Likely cause</span>${cause}</div>`}
-${first?.shown === undefined ? '' : evidence(first.shown, report, true)}
+${first?.shown === undefined ? '' : evidence(first.shown, report)}
 ${distinct(problems).map((shown) => evidence(shown, report))}
 ${traces.map(traceTable)}`;
 }

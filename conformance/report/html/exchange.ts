@@ -4,19 +4,19 @@ import { atRunTime, loginInWords, wallTime } from '../words.ts';
 import { html, type Markup } from './markup.ts';
 
 /** The request and the answer, or the login, that a check refers to. */
-export function evidence(reference: Reference, report: Report, isOpen = false): Markup {
+export function evidence(reference: Reference, report: Report): Markup {
   if ('exchange' in reference) {
     const exchange = report.exchanges.find(({ n }) => n === reference.exchange);
-    return exchange === undefined ? html`` : exchangeDetails(exchange, isOpen);
+    return exchange === undefined ? html`` : exchangeDetails(exchange);
   }
   const login = report.logins.find(({ n }) => n === reference.login);
-  return login === undefined ? html`` : loginDetails(login, isOpen);
+  return login === undefined ? html`` : loginDetails(login);
 }
 
-function exchangeDetails(exchange: ReportExchange, isOpen: boolean): Markup {
+function exchangeDetails(exchange: ReportExchange): Markup {
   const { method, path, status, failure, at_ms, at, took_ms, request_id, user_agent, curl } = exchange;
   const came = status === undefined ? 'no answer' : `${status}`;
-  return html`<details class="exchange"${isOpen ? html` open` : ''}>
+  return html`<details class="exchange">
 <summary><code>${method} ${path}</code> → <strong>${came}</strong>
 <span class="soft">at ${atRunTime(at_ms)}, in ${duration(took_ms)}</span></summary>
 <div>
@@ -63,7 +63,7 @@ function body(excerpt: Excerpt | undefined): string {
   return `\n${excerpt.text}${more}`;
 }
 
-function loginDetails(login: ReportLogin, isOpen: boolean): Markup {
+function loginDetails(login: ReportLogin): Markup {
   const { at_ms, at, instance_id, command, host_key, exit_code, stdout } = login;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['Instance', instance_id],
@@ -71,7 +71,7 @@ function loginDetails(login: ReportLogin, isOpen: boolean): Markup {
     ['Host key', host_key],
     ['Exit code', exit_code === undefined ? undefined : String(exit_code)],
   ];
-  return html`<details class="exchange"${isOpen ? html` open` : ''}>
+  return html`<details class="exchange">
 <summary>SSH: ${loginInWords(login)} <span class="soft">at ${atRunTime(at_ms)}</span></summary>
 <div><dl class="facts"><div><dt>Time</dt><dd>${wallTime(at)}</dd></div>${rows.flatMap(([name, value]) =>
     value === undefined ? [] : [html`<div><dt>${name}</dt><dd>${value}</dd></div>`],

@@ -25,11 +25,8 @@ it('forbids by its policy all that it does not have', () => {
   );
 });
 
-it('names every check, and links to each', () => {
-  for (const { id } of sampleReport.checks) {
-    expect(page).toContain(`id="${id}"`);
-    expect(page).toContain(`href="#${id}"`);
-  }
+it('has a place for every check', () => {
+  for (const { id } of sampleReport.checks) expect(page).toContain(`id="${id}"`);
 });
 
 it('closes what it opens', () => {
@@ -64,4 +61,16 @@ it('says what its signature proves, where it has one', () => {
   expect(toHtml({ ...greenReport, signature })).toContain(
     'What its signature proves: The holder of the key says so; only a run of your own cannot be invented.',
   );
+});
+
+it('begins with contents that lead to each heading, and folds what did not fail', () => {
+  for (const text of [page, toHtml(greenReport)]) {
+    const contents = /<nav class="contents"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? '';
+    const targets = [...contents.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+    expect(targets).toEqual([...text.matchAll(/<h2 id="([^"]+)"/g)].map(([, id]) => id));
+    for (const id of targets) expect(text.split(` id="${id}"`)).toHaveLength(2);
+    expect(text).toMatch(/<details class="fold"><summary><h2 id="pass">/);
+  }
+  expect(page).toMatch(/<a href="#gaps">What to mend, in this order<\/a>[\s\S]*<a href="#warn">Warnings/);
+  expect(toHtml(greenReport)).not.toContain('href="#gaps"');
 });

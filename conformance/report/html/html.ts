@@ -1,10 +1,10 @@
 import type { Report } from '../report.ts';
 import { whatItProves } from '../words.ts';
-import { index, sections } from './check.ts';
-import { html } from './markup.ts';
+import { sections } from './check.ts';
+import { html, Markup } from './markup.ts';
 import { receipt, settings } from './receipt.ts';
 import { STYLE } from './style.ts';
-import { alarm, gaps, outcomeCard, sentence, tierCards } from './summary.ts';
+import { alarm, features, gaps, outcomeCard, sentence, tierCards } from './summary.ts';
 
 /** The Content-Security-Policy of a page that has no scripts. */
 export const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -12,6 +12,13 @@ export const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri '
 /** The report as one self-contained page: no script, no font, no image, no request. */
 export function toHtml(report: Report): string {
   const { outcome, base_url, suite_version, requirements_digest } = report;
+  const body = html`${gaps(report)}
+<h2 id="tiers">The tiers of the contract</h2>
+${tierCards(report)}
+${features(report)}
+${sections(report)}
+${receipt(report)}
+${settings(report)}`;
   const page = html`<!doctype html>
 <html lang="en">
 <head>
@@ -28,13 +35,8 @@ export function toHtml(report: Report): string {
 <p class="eyebrow">Berth conformance report · Provider Orchestrator API Contract</p>
 ${outcomeCard(report)}
 ${alarm(report)}
-<h2 id="tiers">The tiers of the contract</h2>
-${tierCards(report)}
-${gaps(report)}
-${index(report)}
-${sections(report)}
-${receipt(report)}
-${settings(report)}
+${contents(body)}
+${body}
 <footer>Made by berth conformance ${suite_version} from requirements ${requirements_digest.slice(0, 12)}.
 The key and all other secrets of the run have been taken out.${
     report.signature === undefined ? '' : ` What its signature proves: ${sentence(whatItProves(report))}`
@@ -44,4 +46,12 @@ The key and all other secrets of the run have been taken out.${
 </html>
 `;
   return `${page.text}${STYLE}${rest.text}`;
+}
+
+/** Links to all headings, so that none leads nowhere. */
+function contents({ text }: Markup): Markup {
+  const headings = text.matchAll(/<h2 id="([^"]*)">(.*?)<\/h2>/gs);
+  return html`<nav class="contents" aria-label="Contents"><ul>${[...headings].map(
+    ([, id = '', title = '']) => html`<li><a href="#${id}">${new Markup(title)}</a></li>`,
+  )}</ul></nav>`;
 }

@@ -16,6 +16,11 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
   return new Markup(strings.map((text, index) => `${text}${render(parts[index])}`).join(''));
 }
 
+/** A section that is closed at first. */
+export function folded(heading: Markup, content: Markup): Markup {
+  return html`<details class="fold"><summary>${heading}</summary>${content}</details>`;
+}
+
 function render(part: Part): string {
   if (part === undefined) return '';
   if (part instanceof Markup) return part.text;

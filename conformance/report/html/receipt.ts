@@ -2,16 +2,16 @@ import { formatUsd } from '../../resources/budget.ts';
 import { duration } from '../../text/wording.ts';
 import type { Report, ReportResource } from '../report.ts';
 import { plural } from '../words.ts';
-import { html, type Markup } from './markup.ts';
+import { folded, html, type Markup } from './markup.ts';
 
 /** What the run created and what it cost. */
 export function receipt({ resources, cost_usd, unpriced_resources }: Report): Markup {
   const total = html`<tr><th colspan="4">In all, estimated by the price of the offers</th><td class="num"><strong>${formatUsd(cost_usd)}</strong></td><td></td></tr>`;
-  return html`<h2 id="cost">What it cost</h2>
-<div class="card scroll"><table><thead><tr><th>Made</th><th>For</th><th class="num">Lived</th><th class="num">An hour</th><th class="num">Cost</th><th>Now</th></tr></thead>
+  const content = html`<div class="card scroll"><table><thead><tr><th>Made</th><th>For</th><th class="num">Lived</th><th class="num">An hour</th><th class="num">Cost</th><th>Now</th></tr></thead>
 <tbody>${resources.map(row)}${total}</tbody></table>
 ${resources.length === 0 ? html`<p class="tally">The run made nothing.</p>` : ''}
 ${unpriced_resources > 0 ? html`<p class="tally">${plural(unpriced_resources, 'resource')} had no price and is not in the sum.</p>` : ''}</div>`;
+  return folded(html`<h2 id="cost">What it cost</h2>`, content);
 }
 
 const STATES: Readonly<Record<ReportResource['state'], string>> = {
@@ -65,7 +65,8 @@ export function settings(report: Report): Markup {
     ['Requirements of the run', run_requirements_digest],
     ['User-Agent', report.user_agent === '' ? 'none (--plain)' : report.user_agent],
   ];
-  return html`<h2 id="settings">How it was made</h2><div class="scroll card"><table><tbody>${rows.flatMap(
-    ([name, value]) => (value === undefined ? [] : [html`<tr><th>${name}</th><td>${value}</td></tr>`]),
-  )}</tbody></table></div>`;
+  const lines = rows.flatMap(([name, value]) =>
+    value === undefined ? [] : [html`<tr><th>${name}</th><td>${value}</td></tr>`],
+  );
+  return html`<h2 id="settings">How it was made</h2><div class="scroll card"><table><tbody>${lines}</tbody></table></div>`;
 }

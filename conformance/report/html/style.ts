@@ -36,7 +36,7 @@ code, pre, .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 .warn { --tone: var(--warn); --tone-soft: var(--warn-soft); }
 .not_tested { --tone: var(--todo); --tone-soft: var(--todo-soft); }
 .pass { --tone: var(--pass); --tone-soft: var(--pass-soft); }
-.not_applicable, .not_selected, .excluded { --tone: var(--none); --tone-soft: var(--none-soft); }
+.not_asked, .not_applicable, .not_selected, .excluded { --tone: var(--none); --tone-soft: var(--none-soft); }
 .outcome { border-top: 6px solid var(--tone); background: var(--card); border-radius: 4px 4px 12px 12px; padding: 1.75rem 1.75rem 1.5rem; box-shadow: 0 1px 2px rgb(0 0 0 / .06); }
 .outcome h1 { color: var(--tone); }
 .outcome .why { font-size: 1.2rem; line-height: 1.45; margin-top: .6rem; }
@@ -55,16 +55,11 @@ dt { color: var(--soft); font-size: .8125rem; }
 .bar i { background: var(--tone); min-width: 3px; }
 .bar i.none { opacity: .35; }
 .tally { font-size: .875rem; color: var(--soft); }
+.contents ul { margin-top: 1.5rem; list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
+.fold > summary h2 { display: inline-block; cursor: pointer; }
 .gaps { list-style: none; padding: 0; display: grid; gap: .6rem; }
 .gaps li { display: grid; grid-template-columns: auto 1fr; gap: .8rem; align-items: baseline; background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .8rem 1.1rem; }
 .badge { display: inline-block; color: var(--tone); background: var(--tone-soft); border-radius: 999px; padding: .1rem .65rem; font-size: .8125rem; font-weight: 600; white-space: nowrap; }
-.area { display: grid; grid-template-columns: 5rem minmax(0, 1fr); gap: .5rem; padding: .35rem 0; align-items: baseline; }
-.area + .area { border-top: 1px solid var(--line); }
-.area h3 { color: var(--soft); font-size: .8125rem; }
-.index { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(12.5rem, 45%), 1fr)); gap: 0 1rem; padding: 0; list-style: none; }
-.index a { display: grid; grid-template-columns: 1.3rem 1fr; color: inherit; text-decoration: none; padding: .12rem 0; }
-.index a:hover span { text-decoration: underline; }
-.index b { color: var(--tone); font-weight: 700; }
 .check { background: var(--card); border: 1px solid var(--line); border-left: 4px solid var(--tone); border-radius: 8px; margin-bottom: .6rem; }
 .check > summary { display: grid; grid-template-columns: 1fr auto; gap: .15rem 1rem; padding: .75rem 1.1rem; cursor: pointer; list-style: none; align-items: baseline; }
 .check > summary::-webkit-details-marker { display: none; }
@@ -89,6 +84,7 @@ pre { margin: 0; background: var(--sunk); border: 1px solid var(--line); border-
 .exchange > summary { padding: .6rem .9rem; cursor: pointer; }
 .exchange > div { padding: .2rem .9rem .9rem; display: grid; gap: .8rem; grid-template-columns: minmax(0, 1fr); }
 .scroll { overflow-x: auto; }
+.scroll code { white-space: nowrap; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 caption { text-align: left; color: var(--soft); font-size: .8125rem; padding-bottom: .3rem; }
 th { text-align: left; font-weight: 600; color: var(--soft); font-size: .8125rem; }
@@ -103,7 +99,6 @@ footer { margin-top: 4rem; padding-top: 1rem; border-top: 1px solid var(--line);
   main { padding: 1rem .8rem 3rem; }
   .outcome { padding: 1.25rem 1.1rem; }
   .facts { grid-template-columns: 1fr 1fr; }
-  .area { grid-template-columns: 1fr; gap: .1rem; }
   .gaps li { grid-template-columns: 1fr; gap: .3rem; }
   .check > summary { grid-template-columns: 1fr; }
   .check > summary .badge { grid-column: 1; grid-row: auto; justify-self: start; }

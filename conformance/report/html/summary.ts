@@ -2,8 +2,9 @@ import { formatUsd } from '../../resources/budget.ts';
 import { duration } from '../../text/wording.ts';
 import type { Verdict } from '../../verdict/judge.ts';
 import type { Counts } from '../../verdict/outcome.ts';
+import { notAskedIn } from '../features.ts';
 import type { Report, ReportCheck, ReportTier, TierState } from '../report.ts';
-import { plural, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
+import { foundChecks, plural, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
 import { html, type Markup } from './markup.ts';
 
 const MAX_GAPS = 5;
@@ -41,10 +42,12 @@ const OUTCOME_WORDS: Readonly<Record<Report['outcome'], string>> = {
 export function outcomeCard(report: Report): Markup {
   const { outcome, why, base_url, level, started_at, duration_ms, cost_usd, contract_version, run_id } =
     report;
+  const left = notAskedIn(report);
   return html`<section class="outcome ${OUTCOME_TONES[outcome]}">
 <h1>${outcome}</h1>
 <p class="why">${sentence(why)}</p>
 <p class="soft">${OUTCOME_WORDS[outcome]}</p>
+${left.length === 0 ? '' : html`<p><strong>Not asked:</strong> ${left.join(', ')}.</p>`}
 <dl class="facts">
 <div class="wide"><dt>Target</dt><dd>${base_url}</dd></div>
 ${fact('Level', level)}${fact('Date', wallTime(started_at))}${fact('Took', duration(duration_ms))}
@@ -88,38 +91,49 @@ ${bar(counts)}
   return html`<section class="tiers">${cards}</section>`;
 }
 
+const NOT_MADE = ['not_asked', 'not_applicable', 'not_selected', 'excluded'] as const;
 /** From left to right: checks that were made, best first; then the others. */
-const BAR = ['pass', 'warn', 'not_tested', 'fail', 'not_applicable', 'not_selected', 'excluded'] as const;
+const BAR = ['pass', 'warn', 'not_tested', 'fail', ...NOT_MADE] as const;
 
 function bar(counts: Counts): Markup {
-  const shown = BAR.filter((verdict) => counts[verdict] > 0);
+  const shown = BAR.filter((verdict) => (counts[verdict] ?? 0) > 0);
   const parts = shown.map((verdict) => {
-    const isQuiet = ['not_applicable', 'not_selected', 'excluded'].includes(verdict);
+    const isQuiet = NOT_MADE.some((one) => one === verdict);
     return html`<i class="${verdict}${isQuiet ? ' none' : ''}" style="flex-grow:${counts[verdict]}"></i>`;
   });
   return html`<div class="bar" role="img" aria-label="${tally(counts)}">${parts}</div>`;
 }
 
 function tally(counts: Counts): string {
-  const shown = VERDICT_WORDS.filter(({ verdict }) => counts[verdict] > 0);
+  const shown = VERDICT_WORDS.filter(({ verdict }) => (counts[verdict] ?? 0) > 0);
   return shown.map(({ verdict, word }) => `${counts[verdict]} ${word}`).join(' · ') || 'no checks';
 }
 
+/** The features as a table that is the same for each provider. */
+export function features({ features: list = [] }: Report): Markup {
+  const rows = list.map(({ feature, state }) => html`<tr><th>${feature}</th><td>${state}</td></tr>`);
+  return html`<h2 id="features">Features</h2><div class="scroll card"><table><tbody>${rows}</tbody></table></div>`;
+}
+
 /** The most important failures, in plain words. */
-export function gaps({ checks }: Report): Markup {
-  const failed = checks.filter(({ verdict }) => verdict === 'fail');
-  const untested = checks.filter(({ verdict }) => verdict === 'not_tested');
-  const worst = [...failed, ...untested].slice(0, MAX_GAPS);
+export function gaps(report: Report): Markup {
+  const failed = foundChecks(report, 'fail').filter(({ check, leader }) => check.id === leader);
+  const untested = report.checks.filter(({ verdict }) => verdict === 'not_tested');
+  const all = [
+    ...failed.map(({ check, finding }) => gap(check, finding.title)),
+    ...untested.map((check) => gap(check, check.means ?? check.text)),
+  ];
+  const worst = all.slice(0, MAX_GAPS);
   if (worst.length === 0) return html``;
-  const more = failed.length + untested.length - worst.length;
-  return html`<h2 id="gaps">${failed.length > 0 ? 'What does not conform' : 'What could not be tested'}</h2>
-<ul class="gaps">${worst.map(gap)}</ul>
+  const more = all.length - worst.length;
+  return html`<h2 id="gaps">${failed.length > 0 ? 'What to mend, in this order' : 'What could not be tested'}</h2>
+<ul class="gaps">${worst}</ul>
 ${more > 0 ? html`<p class="soft">And ${more} more, in the list below.</p>` : ''}`;
 }
 
-function gap(check: ReportCheck): Markup {
+function gap(check: ReportCheck, title: string): Markup {
   return html`<li class="${check.verdict}"><span class="badge">${verdictWord(check.verdict)}</span>
-<div><a href="#${check.id}">${check.means ?? check.text}</a><br>
+<div><a href="#${check.id}">${title}</a><br>
 <span class="soft">${check.reason}</span></div></li>`;
 }
 

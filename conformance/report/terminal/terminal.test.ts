@@ -20,6 +20,7 @@ it('has failures first, then the other findings, and last what may still run', (
     'WARNINGS',
     'NOT TESTED',
     'NOT APPLICABLE',
+    'FEATURES',
     'CHECKS',
     'COST',
     'MAY STILL BE RUNNING AND BILLING: 2 RESOURCES',

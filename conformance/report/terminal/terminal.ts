@@ -1,8 +1,9 @@
 import { formatUsd } from '../../resources/budget.ts';
 import { duration } from '../../text/wording.ts';
 import { toExcerpt } from '../excerpt.ts';
+import { notAskedIn } from '../features.ts';
 import type { Report, ReportCheck, TierState } from '../report.ts';
-import { VERDICT_WORDS, wallTime } from '../words.ts';
+import { foundChecks, VERDICT_WORDS, wallTime } from '../words.ts';
 import { leftoversWarning, receipt } from './money.ts';
 import { type Colour, Page } from './paint.ts';
 import { failedCheck } from './problem.ts';
@@ -40,27 +41,33 @@ const QUIET = [
 export function toTerminal(report: Report, { color, width, verbose = false }: TerminalOptions): string {
   const page = new Page(color, width);
   head(page, report);
-  mendFirst(page, report);
+  toMend(page, report, 'fail', 'WHAT TO MEND, IN THIS ORDER');
+  toMend(page, report, 'warn', 'WARNINGS, WHICH DO NOT CHANGE THE OUTCOME');
   const of = (verdict: ReportCheck['verdict']): ReportCheck[] =>
     report.checks.filter((check) => check.verdict === verdict);
   const traced = new Set<string>();
-  const leaders = new Map(
-    report.findings.flatMap(({ checks: [leader = '', ...rest] }) => rest.map((id) => [id, leader])),
-  );
-  section(page, 'FAILED', of('fail'), (check) => {
-    const leader = leaders.get(check.id);
-    if (leader === undefined || verbose) failedCheck(page, check, report, traced);
+  section(page, 'FAILED', foundChecks(report, 'fail'), ({ check, leader }) => {
+    if (leader === check.id || verbose) failedCheck(page, check, report, traced);
     else page.text(`FAIL  ${check.id}: the same cause as ${leader} (--verbose shows it)`, 0);
   });
   section(page, 'WARNINGS', of('warn'), (check) => failedCheck(page, check, report, traced));
-  section(page, 'NOT TESTED', of('not_tested'), (check) => {
-    page.text(`${check.id}: ${check.reason}`, 2);
-    page.text(check.means ?? check.text, 4, 'dim');
-  });
+  section(
+    page,
+    'NOT TESTED',
+    [...Map.groupBy(of('not_tested'), ({ reason }) => reason)],
+    ([reason, checks]) => {
+      page.text(`${checks.map(({ id }) => id).join(', ')}: ${reason}`, 2);
+      for (const { means, text } of checks.length === 1 ? checks : []) page.text(means ?? text, 4, 'dim');
+    },
+  );
+  section(page, 'NOT ASKED', byCapability(of('not_asked')), (text) => page.text(text, 2));
   section(page, 'NOT APPLICABLE', byCapability(of('not_applicable')), (text) => page.text(text, 2));
   if (verbose)
     for (const [title, verdict] of QUIET)
       section(page, title, of(verdict), (check) => page.text(`${check.id}: ${check.reason}`, 2));
+  section(page, 'FEATURES', report.features ?? [], ({ feature, state }) =>
+    page.line(`  ${feature.padEnd(30)}  ${state}`),
+  );
   counts(page, report);
   receipt(page, report);
   leftoversWarning(page, report);
@@ -70,6 +77,8 @@ export function toTerminal(report: Report, { color, width, verbose = false }: Te
 function head(page: Page, report: Report): void {
   const { outcome, why, base_url, level, run_id, started_at, duration_ms, cost_usd } = report;
   page.line([outcome, 'bold', OUTCOME_COLOURS[outcome]], `: ${why}`);
+  const left = notAskedIn(report);
+  if (left.length > 0) page.text(`NOT ASKED: ${left.join(', ')}`, 0);
   page.blank();
   page.text(base_url, 2);
   page.text(
@@ -92,9 +101,10 @@ function head(page: Page, report: Report): void {
 const MOST_FINDINGS = 10;
 const MAX_FINDING_CHARACTERS = 150;
 
-function mendFirst(page: Page, { findings }: Report): void {
-  if (findings.length < 2) return;
-  page.heading('WHAT TO MEND, IN THIS ORDER');
+function toMend(page: Page, report: Report, verdict: 'fail' | 'warn', heading: string): void {
+  const findings = [...new Set(foundChecks(report, verdict).map(({ finding }) => finding))];
+  if (findings.length === 0) return;
+  page.heading(heading);
   for (const [index, { title, checks, places }] of findings.slice(0, MOST_FINDINGS).entries()) {
     const where = places === 1 ? '' : `, ${places} places`;
     const more = checks.length === 1 ? '' : ` and ${checks.length - 1} more`;
@@ -122,7 +132,7 @@ function byCapability(checks: readonly ReportCheck[]): string[] {
 
 function counts(page: Page, { counts: all, tiers }: Report): void {
   page.heading('CHECKS');
-  const words = VERDICT_WORDS.filter(({ verdict }) => all[verdict] > 0);
+  const words = VERDICT_WORDS.filter(({ verdict }) => (all[verdict] ?? 0) > 0);
   page.text(words.map(({ verdict, word }) => `${all[verdict]} ${word}`).join(' · '), 2);
   for (const tier of tiers) {
     const made = tier.counts.pass + tier.counts.warn + tier.counts.fail;

@@ -1,11 +1,18 @@
 import { instancePath } from '../../contract/paths.ts';
 import { stringField } from '../../text/json.ts';
-import { answerOf, isSuccess, successOf } from '../../transcript/exchange.ts';
+import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
 import { isStillListed } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { buyInstance, readPlacements } from './purchase.ts';
+import {
+  availableOffers,
+  awaitPlacements,
+  buyInstance,
+  destroyAndConfirm,
+  readPlacements,
+} from './purchase.ts';
 
 /** Capacity may be sold between the read and the create; this many of the cheapest placements are tried. */
 export const MOST_TRIED = 3;
@@ -33,7 +40,11 @@ export const create: Scenario = {
 async function buy(session: Session): Promise<Instance | undefined> {
   const choices = await readPlacements(session, 'create/availability');
   if (choices.length === 0) {
-    session.whyNoPrimary = 'no offer that it may buy is available';
+    const others = availableOffers(session);
+    session.whyNoPrimary =
+      others === 0
+        ? 'no offer that it may buy is available'
+        : `GET /availability lists no offer that it may buy, and GET /configurations has ${others} with available true`;
     session.skip(['create/post', 'create/read-at-once', 'create/list-at-once'], session.whyNoPrimary);
   }
   for (const placement of nearVolumes(session, choices).slice(0, MOST_TRIED)) {
@@ -97,45 +108,61 @@ async function askTooEarly(session: Session, instance: Instance): Promise<void> 
 }
 
 async function waitForOnline(session: Session, instance: Instance): Promise<void> {
-  const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
-  let last = await session.poll('boot/poll', instance, isSettled, {
-    text: 'the instance to come ONLINE',
-    onTheWay: ['PROVISIONING'],
-  });
-  if (last !== undefined && ['STOPPED', 'STOPPING'].includes(stringField(successOf(last), 'status') ?? '')) {
-    // A stop that was accepted too early is reported by a check. The run continues from there.
-    await session.poll(
-      'boot/stop-poll',
-      instance,
-      (status) => status !== undefined && status !== 'STOPPING',
-      {
-        text: 'the instance to have stopped',
-        onTheWay: ['STOPPING'],
-      },
-    );
-    const started = await session.post('boot/start-again', instancePath(instance, '/start'));
-    if (!isSuccess(started)) {
+  const startedAt = session.now();
+  let last = await pollBoot(session, instance);
+  if (['STOPPED', 'STOPPING'].includes(stringField(last && successOf(last), 'status') ?? '')) {
+    // The machine had booted before the stop arrived, or a check reports a stop that was accepted too early.
+    const started = await startAgain(session, instance);
+    if (isSuccess(started)) last = await pollBoot(session, instance, ['STOPPED', 'STOPPING']);
+    else {
+      const another = statusOf(started) === 409 ? await replace(session, instance) : undefined;
+      if (another !== undefined) return waitForOnline(session, another);
       session.whyNotOnline = `the instance obeyed the stop that was sent while it booted, and its start was answered ${answerOf(started)}`;
       return;
     }
-    last = await session.poll(
-      'boot/poll',
-      instance,
-      (status) => status !== undefined && status !== 'STOPPED' && status !== 'STOPPING',
-      { text: 'the instance to come ONLINE', onTheWay: ['STOPPED', 'STOPPING'] },
-    );
   }
   const shown = last === undefined ? undefined : successOf(last);
   if (stringField(shown, 'status') === 'ONLINE') {
     session.online = shown;
     session.onlineSince = session.now();
     session.lastOnline = shown;
-  } else session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last)}`;
+  } else
+    session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last, session.now() - startedAt)}`;
 }
 
-function describe({ settings }: Session, last: Awaited<ReturnType<Session['poll']>>): string {
+function pollBoot(session: Session, instance: Instance, onTheWay = ['PROVISIONING']) {
+  const isSettled = (status: string | undefined) => status !== undefined && !onTheWay.includes(status);
+  return session.poll('boot/poll', instance, isSettled, { text: 'the instance to come ONLINE', onTheWay });
+}
+
+async function startAgain(session: Session, instance: Instance): Promise<Exchange> {
+  const isOver = (status: string | undefined) => status !== undefined && status !== 'STOPPING';
+  await session.poll('boot/stop-poll', instance, isOver, {
+    text: 'the instance to have stopped',
+    onTheWay: ['STOPPING'],
+  });
+  return session.post('boot/start-again', instancePath(instance, '/start'));
+}
+
+/** Buys another primary instance, which is not stopped while it boots, if the platform cannot resume the first. */
+async function replace(session: Session, instance: Instance): Promise<Instance | undefined> {
+  await destroyAndConfirm(session, 'boot/unresumed', instance);
+  const [placement] = await awaitPlacements(session, 'boot/availability', {
+    offer: instance.placement.configurationId,
+    region: instance.region,
+  });
+  if (placement === undefined) return undefined;
+  const another = await buyInstance(session, { placement, step: 'boot/create' });
+  session.primary = another.instance ?? instance;
+  return another.instance;
+}
+
+function describe({ settings }: Session, last: Exchange | undefined, waitedMs: number): string {
+  const patienceS = settings.readyTimeoutMs / 1000;
+  if (last === undefined && waitedMs < settings.readyTimeoutMs)
+    return 'what it answered could not become ONLINE';
   if (last === undefined)
-    return `it was still booting after ${settings.readyTimeoutMs / 1000} s (--ready-timeout-s waits longer), or what it answered could not become ONLINE`;
+    return `it was still booting after ${patienceS} s${patienceS < 600 ? ', and the contract allows ten minutes: --ready-timeout-s 600 waits for that' : ''}`;
   const status = stringField(successOf(last), 'status');
   return status === undefined ? `it read ${last.answer?.status}` : `it became ${status}`;
 }

@@ -5,7 +5,7 @@ import { requestWithoutCredential } from '../access/bad-credentials.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { MOST_TRIED } from './create.ts';
-import { awaitPlacements, buyInstance, confirmGone } from './purchase.ts';
+import { buyInstance, confirmGone, placementsNow } from './purchase.ts';
 
 /** How many more reads confirm that a 404 is permanent. */
 const READS_OF_GONE = 5;
@@ -81,6 +81,7 @@ export const earlyDelete: Scenario = {
   level: 'full',
   title: 'destroys an instance while it is still PROVISIONING',
   after: ['catalog'],
+  isBesideFirst: true,
   buys: [
     { type: 'instance', offer: 'cheapest', what: 'the instance that is destroyed before it has booted' },
   ],
@@ -98,7 +99,7 @@ export const earlyDelete: Scenario = {
 
 /** Capacity may be sold between the read and the create, as in `create`. */
 async function buy(session: Session): Promise<Instance | undefined> {
-  const choices = await awaitPlacements(session, 'early-delete/availability');
+  const choices = await placementsNow(session, 'early-delete/availability');
   let why = 'no offer that it may buy is available';
   for (const placement of choices.slice(0, MOST_TRIED)) {
     const { exchange, instance } = await buyInstance(session, { placement, step: 'early-delete/create' });
@@ -106,6 +107,6 @@ async function buy(session: Session): Promise<Instance | undefined> {
     why = `its create was answered ${exchange.answer?.status ?? exchange.failure?.message}`;
     if (exchange.answer?.status !== 409) break;
   }
-  session.skip(['early-delete'], why);
+  session.skipForLackOfUnits('early-delete', why);
   return undefined;
 }

@@ -6,6 +6,7 @@ import { isStillListed, lists } from '../catalog/catalog.ts';
 import { elsewhereOf, type Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
+import { listInRegions } from './list.ts';
 import { buyInstance, destroyAndConfirm, readPlacements } from './purchase.ts';
 
 /** Creates an instance in another region than that of the first, if the cost cap allows it beside what comes after. */
@@ -14,6 +15,7 @@ export const elsewhere: Scenario = {
   level: 'full',
   title: 'creates an instance in a second region',
   after: ['create'],
+  isBesideFirst: true,
   buys: [{ type: 'instance', offer: 'elsewhere', what: 'an instance in a second region' }],
   async run(session) {
     const first = requirePrimary(session, 'elsewhere');
@@ -24,42 +26,36 @@ export const elsewhere: Scenario = {
     // The unfiltered list may name all regions of an offer. What can be deployed there is in the list of the region.
     const there = await session.get('elsewhere/availability-of-region', path);
     if (isSuccess(there) && !lists(there, placement))
-      return session.skip(
-        ['elsewhere'],
-        `GET ${path} does not list ${placement.configurationId}`,
-        'an offer in a second region',
-      );
+      return skip(session, `GET ${path} does not list ${placement.configurationId}`);
+    const isBeside = session.holdsInstances;
     const instance = await buy(session, placement, path);
-    if (instance === undefined) return;
-    const bought = { instance, shown: await observe(session, instance) };
-    if (await mayStay(session)) session.inSecondRegion = bought;
-    else await end(session, bought);
+    session.inSecondRegion = instance;
+    // What the run holds may be why: the account's quota, or a stock that the regions share.
+    if (instance === undefined && isBeside) session.postponed.add('elsewhere');
   },
 };
 
-/** Whether there is another unit for the race. */
-async function mayStay(session: Session): Promise<boolean> {
-  const { race, region } = session.settings;
-  const wanted = race === undefined ? session.settings : { offer: race.offer, region };
-  return (await readPlacements(session, 'elsewhere/availability-for-race', wanted)).length > 0;
-}
-
-/** Destroys that instance. Until then the lists of the race have it, too. */
+/** Logs in to that instance, and destroys it. */
 export const elsewhereEnd: Scenario = {
   id: 'elsewhere-end',
   level: 'full',
-  title: 'destroys the instance in the second region',
+  title: 'logs in to the instance in the second region, and destroys it',
   after: ['elsewhere'],
+  isBesideFirst: true,
   buys: [],
   async run(session) {
-    if (session.inSecondRegion !== undefined) await end(session, session.inSecondRegion);
+    const { inSecondRegion: instance } = session;
+    if (instance === undefined) return;
+    session.inSecondRegion = undefined;
+    const shown = await observe(session, instance);
+    await destroyAndConfirm(session, 'elsewhere/destroy', instance);
+    if (shown !== undefined && instance.entry.state === 'gone')
+      await session.login('elsewhere/login-gone', shown, 'first');
   },
 };
 
-async function end(session: Session, { instance, shown }: Session['inSecondRegion'] & {}): Promise<void> {
-  await destroyAndConfirm(session, 'elsewhere/destroy', instance);
-  if (shown !== undefined && instance.entry.state === 'gone')
-    await session.login('elsewhere/login-gone', shown, 'first');
+function skip(session: Session, reason: string, capability = 'an offer in a second region'): undefined {
+  session.skipForLackOfUnits('elsewhere', reason, capability);
 }
 
 async function choose(session: Session, { region }: Instance): Promise<Placement | undefined> {
@@ -67,28 +63,27 @@ async function choose(session: Session, { region }: Instance): Promise<Placement
   const choices = await readPlacements(session, 'elsewhere/availability');
   const chosen = elsewhereOf(choices, region, settings);
   if (chosen !== undefined && leavesEnough(session, chosen, choices)) return chosen;
-  const skip = (reason: string, capability: string): undefined => {
-    session.skip(['elsewhere'], reason, capability);
-  };
   if (chosen !== undefined)
     return skip(
+      session,
       `${chosen.configurationId} in ${chosen.region} was not bought: with what comes after it could cost more than --max-cost ${settings.maxCostUsd}`,
       'a second region within --max-cost',
     );
   return skip(
+    session,
     settings.region === undefined
       ? `nothing is available in another region than ${region}`
       : '--region names one region',
-    'an offer in a second region',
   );
 }
 
-/** Whether the cap also covers what is bought later: for the race, and the instance that is destroyed early. */
+/** Whether the cap also covers what is bought later: the instance that is destroyed early, and a race that was postponed. */
 function leavesEnough(session: Session, chosen: Placement, choices: readonly Placement[]): boolean {
   const { race } = session.settings;
   const [cheapest] = choices;
   const raced = choices.find(({ configurationId }) => configurationId === race?.offer) ?? cheapest;
-  const racers = Array.from({ length: race === undefined ? AT_ONCE : race.units + 1 }, () => raced);
+  const count = session.postponed.has('race') ? (race === undefined ? AT_ONCE : race.units + 1) : 0;
+  const racers = Array.from({ length: count }, () => raced);
   return session.affords([chosen, cheapest, ...racers].map((one) => one?.pricePerHour));
 }
 
@@ -115,7 +110,7 @@ async function observe(session: Session, instance: Instance): Promise<JsonObject
       onTheWay: ['PROVISIONING'],
     },
   );
-  await session.get('elsewhere/list-of-region', `/instances?region=${encodeURIComponent(instance.region)}`);
+  await listInRegions(session, 'elsewhere', [instance]);
   await session.get('elsewhere/list', '/instances');
   await session.get('elsewhere/read', instancePath(instance));
   const shown = last && successOf(last);
@@ -123,5 +118,7 @@ async function observe(session: Session, instance: Instance): Promise<JsonObject
   const owner = instance.entry.n;
   await session.login('elsewhere/login', shown, 'first', { owner });
   await session.login('elsewhere/login-second', shown, 'second', { owner });
+  const old = session.gone.at(-1);
+  if (old !== undefined) await session.login('elsewhere/login-foreign', shown, 'foreign', { owner: old });
   return shown;
 }

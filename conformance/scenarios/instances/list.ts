@@ -1,6 +1,7 @@
 import { readEach } from '../catalog/catalog.ts';
-import { otherRegion, pathIn, regionPaths } from '../catalog/regions.ts';
+import { otherRegion, pathIn, regionPaths, UNKNOWN_REGION } from '../catalog/regions.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
 
 /** Lists the account's instances. */
 export const list: Scenario = {
@@ -30,3 +31,15 @@ export const listByRegion: Scenario = {
     await session.get('list-by-region/other', pathIn('/instances', other));
   },
 };
+
+/** Lists each region of some instances, and another if there is one: an instance belongs in one of the lists. */
+export async function listInRegions(
+  session: Session,
+  scenario: string,
+  instances: readonly Instance[],
+): Promise<void> {
+  const own = instances.map(({ region }) => region);
+  const regions = new Set([...own, ...own.slice(0, 1).map((region) => otherRegion(session, region))]);
+  regions.delete(UNKNOWN_REGION);
+  for (const region of regions) await session.get(`${scenario}/list-of-region`, pathIn('/instances', region));
+}

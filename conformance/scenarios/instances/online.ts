@@ -1,10 +1,9 @@
 import { instancePath } from '../../contract/paths.ts';
 import { type JsonObject, stringsField } from '../../text/json.ts';
+import { writeFilesAndMeasure } from '../machine/guest.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
-
-/** A file that must survive a stop and a start. */
-export const MARKER_FILE = 'berth-conformance';
+import { readSideBySide } from './side-by-side.ts';
 
 /** Logs in, and sends requests that are not allowed while ONLINE. */
 export const online: Scenario = {
@@ -17,11 +16,12 @@ export const online: Scenario = {
     const found = requireOnline(session, 'online');
     if (found === undefined) return;
     const { instance, shown } = found;
+    await readSideBySide(session, 'online', [instance]);
     await loginTwice(session, shown, 'first');
     await loginTwice(session, shown, 'second');
     await session.login('online/login-other', shown, 'other');
     await session.login('online/write-file', shown, 'first', {
-      command: `echo ${instance.entry.name} > ${MARKER_FILE} && sync`,
+      command: writeFilesAndMeasure(instance.entry.name),
     });
     await withoutCredential(session, found);
     await session.get('online/without-region', instancePath({ id: instance.id }));

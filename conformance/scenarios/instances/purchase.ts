@@ -1,8 +1,9 @@
 import { instancePath } from '../../contract/paths.ts';
 import type { Entry } from '../../resources/ledger.ts';
 import { isConfirmedGone } from '../../resources/presence.ts';
+import type { KeyType } from '../../ssh/ssh-client.ts';
 import { objectsField } from '../../text/json.ts';
-import { jsonOf } from '../../transcript/exchange.ts';
+import { isSuccess, jsonOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Placement, placements, type Wanted } from '../placement.ts';
 import type { Instance, Session } from '../session.ts';
@@ -14,9 +15,14 @@ export interface Purchase {
   extra?: Readonly<Record<string, unknown>>;
   /** The name of another instance, to test duplicate names. */
   name?: string;
+  /** The types of its keys; default: two of Ed25519. */
+  keyTypes?: readonly KeyType[];
   /** It is destroyed at once if it is created, usually because it must be refused. */
   isEndedAtOnce?: true;
 }
+
+/** How often an empty list is read before nothing is bought: it may be empty at one moment only. */
+const READS_OF_EMPTY = 3;
 
 /** Reads what can be bought now, cheapest first, as the contract's client does before each purchase. */
 export async function readPlacements(
@@ -24,8 +30,18 @@ export async function readPlacements(
   step: string,
   wanted: Wanted = session.settings,
 ): Promise<Placement[]> {
-  const available = jsonOf(await session.get(step, '/availability'));
-  return placements(objectsField(available, 'configurations'), wanted);
+  for (let read = 1; ; read++) {
+    const exchange = await session.get(step, '/availability');
+    const offers = objectsField(jsonOf(exchange), 'configurations');
+    const isOdd = offers.length === 0 && isSuccess(exchange) && availableOffers(session) > 0;
+    if (!isOdd || read === READS_OF_EMPTY) return placements(offers, wanted);
+    await session.sleep(Math.min(session.settings.pollIntervalMs, 2000));
+  }
+}
+
+/** How many offers /configurations had with `available` true. */
+export function availableOffers({ configurations }: Session): number {
+  return configurations.filter(({ available }) => available === true).length;
 }
 
 /** A unit that becomes free is listed again within this time (docs/decisions/0010). */
@@ -50,14 +66,19 @@ export async function awaitPlacements(
   }
 }
 
+/** Waits for units that the run gave back, except while it holds others, which may be why nothing is listed. */
+export function placementsNow(session: Session, step: string, wanted?: Wanted): Promise<Placement[]> {
+  return (session.holdsInstances ? readPlacements : awaitPlacements)(session, step, wanted);
+}
+
 /** The request to create one instance. */
-export function instanceRequest(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
+export function instanceRequest(session: Session, purchase: Purchase) {
+  const { placement, step, name, isEndedAtOnce } = purchase;
   const { region, pricePerHour } = placement;
   return {
     type: 'instance' as const,
     step,
-    body: (entry: Pick<Entry, 'n' | 'name'>) =>
-      createBody(session, placement, { ...entry, ofItsOwn: isEndedAtOnce !== true }, extra),
+    body: (entry: Pick<Entry, 'n' | 'name'>) => createBody(session, purchase, entry),
     region,
     ...(pricePerHour !== undefined && { pricePerHour }),
     ...(name !== undefined && { name }),
@@ -79,17 +100,16 @@ export function toInstance(entry: Instance['entry'], placement: Placement): Inst
   return entry.id === undefined ? undefined : { entry, id: entry.id, region: placement.region, placement };
 }
 
-/** A valid body of a create: the offer in one of its regions, two keys, and a name. */
+/** A valid body of a create: the offer in one of its regions, its keys, and a name. */
 function createBody(
   session: Session,
-  { configurationId, region }: Placement,
-  { n, name, ofItsOwn }: { n: number; name: string; ofItsOwn: boolean },
-  extra: Readonly<Record<string, unknown>> = {},
+  { placement, extra, keyTypes, isEndedAtOnce }: Purchase,
+  { n, name }: Pick<Entry, 'n' | 'name'>,
 ): Record<string, unknown> {
   return {
-    configuration_id: configurationId,
-    region,
-    ssh_keys: session.publicKeys(n, ofItsOwn),
+    configuration_id: placement.configurationId,
+    region: placement.region,
+    ssh_keys: session.publicKeys(n, isEndedAtOnce !== true, keyTypes),
     name,
     ...extra,
   };

@@ -1,11 +1,13 @@
-import { instancePath } from '../../contract/paths.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
-import { isSuccess, successOf } from '../../transcript/exchange.ts';
+import { successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { marked } from '../machine/printed.ts';
+import { READ_FILES } from '../machine/guest.ts';
 import { requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { MARKER_FILE } from './online.ts';
+import { stopOrStart } from './stop-or-start.ts';
+
+/** A stop or a start is asked for this often before its 409 counts. */
+export const MOST_ASKED = 3;
 
 /** Stops and starts the instance a second time: what worked once must work again. */
 export const secondCycle: Scenario = {
@@ -28,7 +30,7 @@ export const secondCycle: Scenario = {
     session.online = shown;
     session.lastOnline = shown;
     await session.login('second-cycle/login', shown, 'first');
-    await session.login('second-cycle/read-file', shown, 'second', { command: marked(`cat ${MARKER_FILE}`) });
+    await session.login('second-cycle/read-file', shown, 'second', { command: READ_FILES });
   },
 };
 
@@ -43,23 +45,9 @@ async function stopAndStart(session: Session, instance: Instance): Promise<JsonO
     );
     return undefined;
   };
-  const stopped = await session.post('second-cycle/stop', instancePath(instance, '/stop'));
-  if (!isSuccess(stopped)) return giveUp('asked to stop', stopped);
-  const off = await session.poll('second-cycle/stop-poll', instance, isNoneOf('STOPPING', 'ONLINE'), {
-    text: 'the instance to have stopped again',
-    onTheWay: ['STOPPING'],
-  });
+  const off = await stopOrStart(session, 'second-cycle/stop', instance, 'stop', MOST_ASKED);
   if (stringField(off && successOf(off), 'status') !== 'STOPPED') return giveUp('asked to stop', off);
-  const started = await session.post('second-cycle/start', instancePath(instance, '/start'));
-  if (!isSuccess(started)) return giveUp('asked to start', started);
-  const back = await session.poll('second-cycle/start-poll', instance, isNoneOf('STOPPED', 'PROVISIONING'), {
-    text: 'the instance to be ONLINE once more',
-    onTheWay: ['STOPPED', 'PROVISIONING'],
-  });
+  const back = await stopOrStart(session, 'second-cycle/start', instance, 'start', MOST_ASKED);
   const shown = back && successOf(back);
   return stringField(shown, 'status') === 'ONLINE' ? shown : giveUp('asked to start', back);
-}
-
-function isNoneOf(...statuses: readonly string[]) {
-  return (status: string | undefined): boolean => status !== undefined && !statuses.includes(status);
 }

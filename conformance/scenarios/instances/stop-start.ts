@@ -2,10 +2,10 @@ import { instancePath } from '../../contract/paths.ts';
 import { stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import { requestWithoutCredential } from '../access/bad-credentials.ts';
-import { marked } from '../machine/printed.ts';
+import { READ_FILES } from '../machine/guest.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { MARKER_FILE } from './online.ts';
+import { readSideBySide } from './side-by-side.ts';
 
 /** Stops the instance, and then stops it again. */
 export const stop: Scenario = {
@@ -23,6 +23,7 @@ export const stop: Scenario = {
     const asked = await session.post('stop/post', instancePath(instance, '/stop'));
     if (statusOf(asked) === 409) return cannotStop(session);
     await startTooEarly(session, instance);
+    await readSideBySide(session, 'stop', [instance]);
     const isOver = (status: string | undefined) =>
       status !== undefined && status !== 'STOPPING' && status !== 'ONLINE';
     const last = await session.poll('stop/poll', instance, isOver, {
@@ -117,7 +118,7 @@ async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance
   session.online = shown;
   session.lastOnline = shown;
   await session.login('start/login', shown, 'second');
-  await session.login('start/read-file', shown, 'first', { command: marked(`cat ${MARKER_FILE}`) });
+  await session.login('start/read-file', shown, 'first', { command: READ_FILES });
 }
 
 /** The meaning of a 409 to a stop of an ONLINE instance: the contract speaks of instances that are stoppable. */

@@ -2,6 +2,7 @@ import { instancePath, volumePath } from '../../contract/paths.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
+import { listInRegions } from '../instances/list.ts';
 import {
   awaitPlacements,
   buyInstance,
@@ -9,7 +10,7 @@ import {
   type Purchase,
   readPlacements,
 } from '../instances/purchase.ts';
-import { NOT_STOPPABLE } from '../instances/stop-start.ts';
+import { readSideBySide } from '../instances/side-by-side.ts';
 import type { Placement } from '../placement.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -25,21 +26,22 @@ import {
   type Volume,
 } from '../volumes/volume-steps.ts';
 import { COMPANION_VOLUME_STEPS, placeOf, waitBackOnline } from '../volumes/volumes.ts';
-import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
-import { marked, printedBy } from './printed.ts';
+import { cycleCompanion } from './companion-cycle.ts';
+import { firstBootFields, lookAtFirstBoot } from './first-boot.ts';
 
-/** How often to check for a file that the first boot may still write. */
-const LOOKS = 30;
+/** The second instance of a run. */
+const companions = new WeakMap<Session, Life>();
 
 /**
- * A second instance with the same name and every optional field of a create; destroyed while STOPPED. If the run itself
- * holds the only unit, `companionAlone` creates it once that is free.
+ * Creates a second instance with the same name and every optional field of a create. If the run itself holds the only
+ * unit, `companionAlone` creates it once that is free.
  */
-export const companion: Scenario = {
-  id: 'companion',
+export const companionCreate: Scenario = {
+  id: 'companion-create',
   level: 'full',
   title: 'creates a second instance of the same name, with a first boot of its own',
   after: ['online'],
+  isBesideFirst: true,
   buys: [
     { type: 'instance', offer: 'cheapest', what: 'an instance of the same name as the first' },
     { type: 'volume', offer: 'cheapest', what: 'a volume for it' },
@@ -49,7 +51,7 @@ export const companion: Scenario = {
     if (found === undefined) return;
     const placement = await choose(session, found.instance);
     if (placement === undefined) {
-      session.isCompanionOwed = true;
+      session.postponed.add('companion');
       return;
     }
     const volume = await volumeFor(session, placement);
@@ -57,9 +59,26 @@ export const companion: Scenario = {
     if (instance === undefined) return volume && release(session, volume);
     await session.get('companion/read', instancePath(instance));
     await session.get('companion/read-first', instancePath(found.instance));
-    await live(session, { instance, volume, placement, first: found });
+    companions.set(session, { instance, volume, placement, first: found });
   },
 };
+
+/** Logs in to the second instance, and destroys it while it is STOPPED. */
+export const companion: Scenario = {
+  id: 'companion',
+  level: 'full',
+  title: 'logs in to the second instance, stops it and destroys it',
+  after: ['companion-create'],
+  isBesideFirst: true,
+  buys: [],
+  async run(session) {
+    const life = companions.get(session);
+    if (life !== undefined) await live(session, life);
+  },
+};
+
+/** The types of its keys. */
+const EACH_TYPE = ['ed25519', 'ecdsa', 'rsa'] as const;
 
 /** What needs two instances at once. */
 const BESIDE_THE_FIRST = ['create', 'create-again', 'read', 'attach-second', 'detach-one'].map(
@@ -74,7 +93,7 @@ export const companionAlone: Scenario = {
   after: ['companion'],
   buys: [],
   async run(session) {
-    if (!session.isCompanionOwed) return;
+    if (!session.postponed.delete('companion')) return;
     const { primary } = session;
     if (primary !== undefined && primary.entry.state !== 'gone')
       await destroyAndConfirm(session, 'companion/first', primary);
@@ -88,6 +107,7 @@ export const companionAlone: Scenario = {
       placement,
       step: 'companion/control',
       extra: optionalFields(placement, volume),
+      keyTypes: EACH_TYPE,
     });
     if (instance !== undefined) return live(session, { instance, volume, placement });
     session.skip(['companion'], `the create was answered ${answered(exchange)}`);
@@ -107,15 +127,25 @@ async function live(session: Session, { instance, volume, placement, first }: Li
   await session.get('companion/list', '/instances');
   const shown = await waitForOnline(session, instance);
   if (shown !== undefined) {
-    await readFiles(session, shown, placement);
-    await session.login('companion/login-second', shown, 'second', { owner: instance.entry.n });
+    await lookAtFirstBoot(session, shown, placement);
+    const owner = instance.entry.n;
+    await session.login('companion/login-second', shown, 'second', { owner });
+    await session.login('companion/login-third', shown, 'third', { owner });
     await tryForeignKeys(session, { instance, shown }, first);
+    const alive = first === undefined ? [instance] : [first.instance, instance];
+    await readSideBySide(session, 'companion', alive);
+    await listInRegions(session, 'companion', alive);
   }
-  if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, first);
-  await stopAndDestroy(session, instance, shown !== undefined);
+  let isStopped = false;
+  if (shown !== undefined) {
+    const isHeld = volume !== undefined && (await holdVolume(session, volume, instance, first));
+    isStopped = await cycleCompanion(session, { instance, shown, volume: isHeld ? volume : undefined });
+  }
+  if (!isStopped) session.skip(['companion/destroy-stopped'], 'the second instance did not read STOPPED');
+  await destroyAndConfirm(session, isStopped ? 'companion/destroy-stopped' : 'companion/destroy', instance);
   if (shown !== undefined && instance.entry.state === 'gone')
     await session.login('companion/login-gone', shown, 'first');
-  if (volume !== undefined) await release(session, volume);
+  if (volume !== undefined && volume.entry.state !== 'gone') await release(session, volume);
 }
 
 /** Logs in to each of two instances with a key of the other. The keys of the first outlive it. */
@@ -171,12 +201,12 @@ async function buy(
   volume: Volume | undefined,
 ): Promise<Instance | undefined> {
   const extra = optionalFields(placement, volume);
-  const same = { placement, step: 'companion/create', extra, name: first.entry.name };
-  const asked = await buyInstance(session, same);
+  const wanted = { placement, extra, keyTypes: EACH_TYPE };
+  const asked = await buyInstance(session, { ...wanted, step: 'companion/create', name: first.entry.name });
   if (asked.instance !== undefined) return asked.instance;
-  const control = await buyInstance(session, { placement, step: 'companion/control', extra });
+  const control = await buyInstance(session, { ...wanted, step: 'companion/control' });
   if (control.instance === undefined && [asked, control].every(({ exchange }) => statusOf(exchange) === 409))
-    session.isCompanionOwed = true;
+    session.postponed.add('companion');
   else if (control.instance === undefined)
     session.skip(
       ['companion'],
@@ -206,7 +236,7 @@ async function waitForOnline(session: Session, instance: Instance): Promise<Json
   const shown = last === undefined ? undefined : successOf(last);
   if (stringField(shown, 'status') === 'ONLINE') return shown;
   session.skip(
-    ['file', 'owner', 'ran', 'stop', 'attach', 'attach-second', 'detach-one'].map(
+    ['first-boot', 'stop', 'stopped', 'started', 'attach', 'attach-second', 'detach-one'].map(
       (one) => `companion/${one}`,
     ),
     `the second instance is ${stringField(shown, 'status') ?? 'not ONLINE'}`,
@@ -214,81 +244,41 @@ async function waitForOnline(session: Session, instance: Instance): Promise<Json
   return undefined;
 }
 
-async function readFiles(session: Session, shown: JsonObject, placement: Placement): Promise<void> {
-  if (imageOf(placement) === undefined)
-    session.skip(
-      ['companion/image'],
-      `the offer ${placement.configurationId} lists no os_options, or only Windows`,
-      'os_options',
-    );
-  if (placement.offer['supports_cloud_init'] !== true) {
-    const reason = `the offer ${placement.configurationId} has supports_cloud_init false (--offer chooses another)`;
-    return session.skip(['companion/file', 'companion/owner', 'companion/ran'], reason, 'cloud-init');
-  }
-  await look(session, 'companion/file', shown, `cat ${WRITTEN_FILE}`);
-  await look(session, 'companion/owner', shown, `stat -c %a:%U:%G ${OWNED_FILE}`);
-  await look(session, 'companion/ran', shown, `cat ${RUN_FILE}`);
-}
-
-/** The first boot may continue after SSH is up. */
-async function look(session: Session, step: string, shown: JsonObject, command: string): Promise<void> {
-  for (let count = 0; count < LOOKS; count++) {
-    if (count > 0) await session.sleep(session.settings.pollIntervalMs);
-    const login = await session.login(step, shown, 'first', { command: marked(command) });
-    if (login.exitCode === 0 && printedBy(login)) return;
-  }
-}
-
-/** The target may ignore inline attachment. Then the volume is attached by a request, as the contract's client does. */
+/**
+ * The target may ignore inline attachment. Then the volume is attached by a request, as the contract's client does. Returns
+ * whether it is attached.
+ */
 async function holdVolume(
   session: Session,
   volume: Volume,
   instance: Instance,
   beside: OnlineInstance | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const isAttached = await attach(session, 'companion/attach', volume, instance);
   await waitBackOnline(session, 'companion/attach/instance-poll', instance);
   if (!isAttached) {
     const reason = 'the volume did not come to be attached to the second instance';
-    return session.skip(['companion/attach-second', 'companion/detach-one', 'companion/released'], reason);
+    const steps = ['attach-second', 'detach-one', 'released', 'stopped', 'started/read', 'before-stop'];
+    session.skip(
+      steps.map((step) => `companion/${step}`),
+      reason,
+    );
+    return false;
   }
-  if (beside === undefined) return;
+  if (beside === undefined) return true;
   const { instance: first } = beside;
   const body = { instance_ids: [first.id] };
   const asked = await session.post('companion/attach-second/post', volumePath(volume, '/attach'), body);
   if (!isSuccess(asked)) {
     const reason = `attaching it to a second instance was answered ${answered(asked)}`;
-    return session.skip(['companion/detach-one'], reason, 'a volume that several instances share');
+    session.skip(['companion/detach-one'], reason, 'a volume that several instances share');
+    return true;
   }
   await pollAttached(session, 'companion/attach-second/poll', volume, first, first);
   await waitBackOnline(session, 'companion/attach-second/instance-poll', first);
   await detach(session, 'companion/detach-one', volume, first, true);
   await waitBackOnline(session, 'companion/detach-one/instance-poll', first);
-}
-
-async function stopAndDestroy(session: Session, instance: Instance, isOnline: boolean): Promise<void> {
-  if (!isOnline) {
-    await destroyAndConfirm(session, 'companion/destroy', instance);
-    return;
-  }
-  const asked = await session.post('companion/stop', instancePath(instance, '/stop'));
-  if (asked.answer?.status === 409) {
-    const { reason, capability } = NOT_STOPPABLE;
-    session.skip(['companion/destroy-stopped'], reason, capability);
-    await destroyAndConfirm(session, 'companion/destroy', instance);
-    return;
-  }
-  const isOver = (status: string | undefined) =>
-    status !== undefined && status !== 'STOPPING' && status !== 'ONLINE';
-  const last = await session.poll('companion/stop-poll', instance, isOver, {
-    text: 'the second instance to have stopped',
-    onTheWay: ['STOPPING'],
-  });
-  const status = last === undefined ? undefined : stringField(successOf(last), 'status');
-  const step = status === 'STOPPED' ? 'companion/destroy-stopped' : 'companion/destroy';
-  if (status !== 'STOPPED')
-    session.skip(['companion/destroy-stopped'], `the second instance was asked to stop and is ${status}`);
-  await destroyAndConfirm(session, step, instance);
+  return true;
 }
 
 /** Its instance is gone, so the volume can be deleted. */

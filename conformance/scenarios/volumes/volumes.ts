@@ -30,6 +30,9 @@ export const COMPANION_VOLUME_STEPS = [
   'attach-second',
   'detach-one',
   'released',
+  'stopped',
+  'started/read',
+  'before-stop',
 ].map((step) => `companion/${step}`);
 /** How many more reads confirm that a 404 is permanent. */
 const READS_OF_GONE = 3;
@@ -40,6 +43,7 @@ export const volumes: Scenario = {
   level: 'full',
   title: 'creates, attaches, detaches and deletes volumes',
   after: ['online'],
+  isBesideFirst: true,
   buys: [
     { type: 'volume', offer: 'cheapest', what: 'the volume that is attached and detached' },
     { type: 'volume', offer: 'cheapest', what: 'a volume that is attached as it is created' },

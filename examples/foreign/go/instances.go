@@ -128,7 +128,7 @@ func (s *server) createInstance(body []byte, account string) reply {
 		time.Sleep(500 * time.Millisecond)
 		s.mu.Lock()
 	}
-	doomed := units <= 0 && form("sold-out-error") && s.soldRecently(o, in.Region)
+	doomed := units <= 0 && fault("sold-out-error") && s.soldRecently(o, in.Region)
 	if units <= 0 && !doomed {
 		return fail(409, "capacity_unavailable", "the region has no free unit of this offer")
 	}

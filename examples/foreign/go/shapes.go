@@ -116,7 +116,7 @@ var faultNames = strings.Fields(`
 	sold-out-omitted availability-cached capacity-leaked region-filter-ignored type-filter-ignored
 	memory-mib datacenter-code price-per-month price-drift local-time null-required
 	auth-prefix cdn-cache other-account token-without-expiry missing-as-200 missing-as-page
-	create-waits oversold name-conflict second-key-ignored neighbour-key cloud-init-4k permissions-ignored runcmd-every-boot
+	create-waits oversold sold-out-error name-conflict second-key-ignored neighbour-key cloud-init-4k permissions-ignored runcmd-every-boot
 	runcmd-stops image-ignored
 	online-early never-online dies-quietly stale-worker back-to-provisioning list-lags restart-forgets
 	stop-always-200 stop-is-fake stop-via-offline raw-status disk-rollback disk-partly new-host-key keys-lost-on-start start-destroys
@@ -127,7 +127,7 @@ var formNames = strings.Fields(`
 	nat-port port-forwards ipv6 other-user slow-boot late-cloud-init
 	minimal null-optionals extra-fields decimal-numbers odd-regions integer-ids odd-ids odd-timestamps shuffled chunked
 	busy cannot-resume instant-stop start-provisioning new-ip reaped
-	delete-completes tombstone slow-delete sold-out-error regional-ids
+	delete-completes tombstone slow-delete regional-ids
 	no-inline-volumes attach-cycles slow-volumes no-storage
 	tokens-only rate-limit https bare-metal`)
 

@@ -14,7 +14,7 @@ one() {
   export BERTH_API_KEY=key-of-one-account BERTH_SECOND_API_KEY=second-key-of-it BERTH_OTHER_ACCOUNT_KEY=another-account
   [[ $name != *tokens-only* ]] || { unset BERTH_API_KEY; export BERTH_USERNAME=market BERTH_PASSWORD=place; }
   [[ $name != *https* ]] || ca="--ca-file $(ls -t "${TMPDIR:-/tmp}"/foreign-go-*/ca.pem | head -1)"
-  case $name in plain | sold-out-omitted | availability-cached | capacity-leaked | oversold | *sold-out-error*) race="--race cpu.2=3" ;; esac
+  case $name in plain | sold-out-omitted | availability-cached | capacity-leaked | oversold | sold-out-error) race="--race cpu.2=3" ;; esac
   # What is seen only by watching for a minute gets the minute; the other faults do not wait for it.
   case $kind:$name in *:dies-quietly | *:stale-worker | *:cdn-cache | plain* | form*) ;; *) observe="--observe-s ${OBSERVE_S:-20}" ;; esac
   begun=$SECONDS

@@ -11,7 +11,7 @@ export type ApplyDeps = TransitionDeps & Pick<Deps, 'store'>;
 
 export type Applied =
   /** The record is unchanged. The caller only has to write the time of the confirmation. */
-  | { outcome: 'confirmed'; why?: string }
+  | { outcome: 'confirmed'; why: string | undefined }
   | { outcome: 'written'; record: DeploymentRecord; why: string }
   | { outcome: 'held'; why: string }
   /** The deployment could run, but this endpoint has no SSH proof yet. */
@@ -36,7 +36,8 @@ export async function applyObservation(
   const endpoint = endpointToProve(deps.providers, snapshot, judgement, observation);
   if (endpoint !== null) return { outcome: 'unproved', endpoint };
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
-  if (isMereConfirmation(judgement, snapshot)) return { outcome: 'confirmed', ...reasonOf(judgement) };
+  const isMereConfirmation = judgement.kind === 'confirm' && Object.keys(judgement.facts).length === 0;
+  if (isMereConfirmation && snapshot.suspicion === null) return { outcome: 'confirmed', why: judgement.why };
   const isLoss = judgement.kind === 'change' && judgement.isLoss === true;
   const { written, held } = await deps.store.transact(async (tx) => {
     if (isLoss) await tx.losses.lock(snapshot.providerId);
@@ -75,14 +76,6 @@ function endpointToProve(
   const endpoint = endpointOf(observation.instance, record);
   if (endpoint === null || sshProof?.provedEndpoint === toSshAddress(endpoint)) return null;
   return endpoint;
-}
-
-function isMereConfirmation(judgement: Judgement, { suspicion }: DeploymentRecord): boolean {
-  return judgement.kind === 'confirm' && Object.keys(judgement.facts).length === 0 && suspicion === null;
-}
-
-function reasonOf({ why }: Judgement): { why?: string } {
-  return why === undefined ? {} : { why };
 }
 
 async function write(

@@ -12,7 +12,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import { minimumReservationMinutes } from '../providers/capabilities.ts';
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { attachAtLaunch, planLaunchVolumes } from '../volumes/launch.ts';
+import { attachAtLaunch, planLaunchVolumes } from '../volumes/attach.ts';
 import {
   assertInStock,
   type DeploymentPlan,
@@ -57,7 +57,9 @@ export async function createDeployment(
   const createdAt = clock.now();
   const temporary = { id: newId(random, 'ssh'), teamId, createdAt };
   const key = await toLaunchKey(store.read, caller, requestedKey, temporary);
-  const minimumRuntimeMinutes = await minimumOf(deps, caller, plan);
+  const providerMinimumRuntimeMinutes = minimumReservationMinutes(plan.provider, plan.offer, plan.region);
+  const minimum = { userId: caller.userId, providerMinimumRuntimeMinutes };
+  const runtime = { minimumRuntimeMinutes: await minimumRuntimeMinutes(deps, minimum) };
   const id = newId(random, 'dep');
   const record = await store.transact(async (tx) => {
     // Volumes are locked before the team, but their problems are reported after those of the balance.
@@ -70,7 +72,7 @@ export async function createDeployment(
     }).catch(toProblem);
     const price = await priceFor(tx, teamId, plan.offer.priceMicroUsdPerHour, createdAt);
     const { rateMicroUsd } = price;
-    await assertAffordable(deps, tx, { teamId, rateMicroUsd, minimumRuntimeMinutes }, createdAt);
+    await assertAffordable(deps, tx, { teamId, rateMicroUsd, ...runtime }, createdAt);
     await assertWithinLimits(deps, tx, teamId, { deployments: 1 });
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);
@@ -84,15 +86,6 @@ export async function createDeployment(
 function toProblem(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   throw error;
-}
-
-function minimumOf(
-  { store, options }: CreateDeps,
-  { userId }: Caller,
-  { provider, offer, region }: DeploymentPlan,
-): Promise<number> {
-  const providerMinimumRuntimeMinutes = minimumReservationMinutes(provider, offer, region);
-  return minimumRuntimeMinutes(store.read, options, { userId, providerMinimumRuntimeMinutes });
 }
 
 async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment): Promise<DeploymentRecord> {

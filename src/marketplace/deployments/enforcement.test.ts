@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { topUp } from '../ledger/credit.ts';
-import { sendIntent } from '../sync/send-intent.ts';
+import { sendIntent } from '../sync/intents.ts';
 import { contextOf } from '../sync/worker.fixture.ts';
 import { createEnforcement } from './enforcement.ts';
 import { deploy, type Market, openMarket, outcomeOf, read } from './market.fixture.ts';

@@ -1,9 +1,10 @@
 import type { Deps } from '../deps.ts';
 import { assertVolumesDue } from '../ledger/watch-volumes.ts';
 import { BalanceIsBack, dueStep, type Enforcement } from '../ledger/zero-balance.ts';
-import { assertNoAction, type DeploymentRecord } from '../model/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { type DeleteDeps, deleteVolume } from '../volumes/delete.ts';
+import { assertUnchanging } from '../volumes/intents.ts';
 import { writeIntent } from './intents.ts';
 import { assertCanPause } from './lifecycle.ts';
 import { endsAt } from './terminate.ts';
@@ -18,7 +19,7 @@ export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'
         if (record.status !== 'running') return;
         assertCanPause(providers, record);
         const now = clock.now();
-        assertNoAction(record, now, options);
+        await assertUnchanging(tx, record, now, options);
         // The intent expires like that of a request, since the team may pay meanwhile. The next round writes it again.
         const until = now + options.lifecycleWaitMs;
         await writeIntent(tx, record, { kind: 'pause', by: ownerId, since: now, until });

@@ -5,6 +5,7 @@ import { ProviderError, type ProviderProblem } from '../../client/orchestrator-c
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { pauseDeployment, restartDeployment, resumeDeployment } from './lifecycle.ts';
 import {
+  beginAttach,
   caller,
   deploy,
   deployStopped,
@@ -38,16 +39,27 @@ describe.each(names)('a %s', (name) => {
     expect(market.clock.pendingTimers).toBe(0);
   }
 
-  it.each([...names, 'volume'] as const)(
-    'is a 409 while another change is in flight: %s [change-in-flight]',
-    async (kind) => {
-      const action = intent(kind, { since: market.clock.now() + 3 * 3_600_000 });
-      const before = await prepare(market, { action });
-      expect(await change()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
-      await expectNothingChanged(before);
-      expect(sent()).toBe(0);
-    },
-  );
+  it.each(names)('is a 409 while another change is in flight: %s [change-in-flight]', async (kind) => {
+    const action = intent(kind, { since: market.clock.now() + 3 * 3_600_000 });
+    const before = await prepare(market, { action });
+    expect(await change()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+    await expectNothingChanged(before);
+    expect(sent()).toBe(0);
+  });
+
+  it('is a 409 while a volume is being attached', async () => {
+    const before = await prepare(market);
+    await beginAttach(market);
+    expect(await change()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+    await expectNothingChanged(before);
+    expect(sent()).toBe(0);
+  });
+
+  it('of an ended deployment whose volume is being detached is a 400', async () => {
+    await deploy(market, { status: 'terminated', stoppedAt: market.clock.now() });
+    await beginAttach(market);
+    expect(await change()).toMatchObject({ code: 'INVALID_STATUS', status: 400 });
+  });
 
   const refusal = (problem: ProviderProblem, status: number, mayHaveHappened = false) => ({
     error: new ProviderError(problem, 'no', { status, mayHaveHappened }),

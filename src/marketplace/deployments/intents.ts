@@ -1,11 +1,12 @@
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import { assertNoAction, type DeploymentIntent, type DeploymentRecord } from '../model/deployment-record.ts';
+import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';
 import { isUnsent, newIntent } from '../model/intent.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { awaitIntent, type IntendedCall } from '../providers/intended-call.ts';
+import { assertUnchanging } from '../volumes/intents.ts';
 
 type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options'>;
 
@@ -15,14 +16,8 @@ export type Asked = DeploymentRecord & { action: DeploymentIntent };
 /** Dependencies of a stop, a start or a restart. */
 export type LifecycleDeps = IntentDeps & Pick<Deps, 'providers'>;
 
-type Kind = Exclude<DeploymentIntent['kind'], 'volume'>;
-
 /** The requested calls, as messages name them. */
-const verbs: Readonly<Record<Kind, string>> = { pause: 'stop', resume: 'start', restart: 'restart' };
-
-function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
-  return kind === 'volume' ? 'change' : verbs[kind];
-}
+const verbs = { pause: 'stop', resume: 'start', restart: 'restart' };
 
 /**
  * Writes the owner's intent. The provider's worker sends it.
@@ -33,13 +28,13 @@ export async function ask(
   { store, clock, options }: IntentDeps,
   caller: Caller,
   id: string,
-  kind: Kind,
+  kind: DeploymentIntent['kind'],
   assertPossible: (record: DeploymentRecord, tx: Transaction) => void | Promise<void>,
 ): Promise<Asked> {
   const until = clock.now() + options.lifecycleWaitMs;
   return store.transact(async (tx) => {
     const record = await ownDeployment(tx, caller, id);
-    assertNoAction(record, clock.now(), options);
+    await assertUnchanging(tx, record, clock.now(), options);
     await assertPossible(record, tx);
     return writeIntent(tx, record, { kind, by: caller.userId, since: clock.now(), until });
   });
@@ -93,7 +88,7 @@ function existing({ id }: Asked, record: DeploymentRecord | null): DeploymentRec
 
 /** The call of an intent, as errors name it. */
 export function toCall({ providerId, action }: Asked): IntendedCall {
-  return { providerId, what: verbOf(action), thing: 'deployment' };
+  return { providerId, what: verbs[action.kind], thing: 'deployment' };
 }
 
 /** @throws {ApiError} ACTION_UNSUPPORTED if there is a reason */

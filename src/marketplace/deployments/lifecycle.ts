@@ -6,7 +6,6 @@ import { type Price, priceFor } from '../discounts/price.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
 import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
-import type { Transaction } from '../model/store.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { pauseUnsupportedReason, restartUnsupportedReason } from '../providers/capabilities.ts';
 import { type Providers, requireProvider } from '../providers/provider.ts';
@@ -74,29 +73,20 @@ function toBreakdown(
  * @throws {ApiError} PROVIDER_SLOW: it may have succeeded, and a poll will show it; any other: nothing changed
  */
 export async function resumeDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
-  const { store, options, providers } = deps;
+  const { store, clock, providers } = deps;
   // The user is read before the transaction, because billing mails lock the team first and then its users.
   const known = await ownDeployment(store.read, caller, id);
-  const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
+  const minimum = await minimumRuntimeMinutes(deps, known);
   const asked = await ask(deps, caller, id, 'resume', async (record, tx) => {
     requireProvider(providers, record);
     assertStatus(record, 'stopped', 'started');
-    await assertCanRun(deps, tx, record, minimumMinutes);
+    // From here on the team is locked, after the deployment.
+    const { teamId, originalRateMicroUsd } = record;
+    const { rateMicroUsd } = await priceFor(tx, teamId, originalRateMicroUsd, clock.now());
+    const commitment = { teamId, rateMicroUsd, insteadOf: id, minimumRuntimeMinutes: minimum };
+    await assertAffordable(deps, tx, commitment, clock.now());
   });
   return showDeployment(deps, await awaitDeployment(deps, asked, ({ status }) => status === 'running'));
-}
-
-/** Locks the team, after the deployment. @throws {ApiError} VALIDATION_ERROR (insufficient_balance) */
-async function assertCanRun(
-  deps: LifecycleDeps,
-  tx: Transaction,
-  { id, teamId, originalRateMicroUsd }: DeploymentRecord,
-  minimumMinutes: number,
-): Promise<void> {
-  const now = deps.clock.now();
-  const { rateMicroUsd } = await priceFor(tx, teamId, originalRateMicroUsd, now);
-  const commitment = { teamId, rateMicroUsd, insteadOf: id, minimumRuntimeMinutes: minimumMinutes };
-  await assertAffordable(deps, tx, commitment, now);
 }
 
 /**

@@ -5,7 +5,15 @@ import { PlainProvider, type PlainProviderOptions } from '../../../test/support/
 import { PlainSsh } from '../../../test/support/doubles/plain-ssh.ts';
 import { steadyRandom } from '../../../test/support/doubles/random.ts';
 import { plainConfigurations } from '../../../test/support/rows/configurations.ts';
-import { member, runningDeployment, seed, team, user } from '../../../test/support/rows/marketplace-rows.ts';
+import {
+  intent,
+  member,
+  runningDeployment,
+  seed,
+  team,
+  user,
+  volume,
+} from '../../../test/support/rows/marketplace-rows.ts';
 import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Configuration } from '../../contract/configuration.ts';
@@ -15,6 +23,7 @@ import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
+import { toAttachment } from '../model/volume-record.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { gpuTypes } from '../providers/offer.fixture.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
@@ -149,6 +158,15 @@ export async function deployStopped(
 }
 
 /** The deployment as it is stored. */
+/** Begins to attach a volume to `dep-1`. */
+export async function beginAttach({ store, clock }: Market): Promise<void> {
+  const attach = { ...intent('attach', { since: clock.now() }), deploymentId: 'dep-1' };
+  await store.transact(async (tx) => {
+    await tx.volumes.insert(volume({ providerId: 'provider-x', status: 'attached' }));
+    await tx.volumes.putAttachment(toAttachment({ id: 'vol-1' }, 'dep-1', attach));
+  });
+}
+
 export async function read({ store }: Pick<Market, 'store'>, id = 'dep-1'): Promise<DeploymentRecord> {
   const record = await store.read.deployments.byId(id);
   if (record === null) throw new Error(`there is no ${id}`);

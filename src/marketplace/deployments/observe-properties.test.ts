@@ -10,8 +10,15 @@ import type { Judgement, Observation } from './observe.ts';
 
 const problems = ['unreachable', 'timeout', 'invalid', 'unauthorized', 'failed', 'limited'] as const;
 const readings = fc
-  .record({ reported: fc.constantFrom(...statuses), updatedMs: fc.integer({ min: -1e9, max: 1e9 }) })
-  .map(({ reported, updatedMs }) => read(reported, updatedMs));
+  .record({
+    reported: fc.constantFrom(...statuses),
+    updatedMs: fc.integer({ min: -1e9, max: 1e9 }),
+    isVolumeChanging: fc.boolean(),
+  })
+  .map(({ reported, updatedMs, isVolumeChanging }) => ({
+    ...read(reported, updatedMs),
+    isVolumeChanging,
+  }));
 const observations: fc.Arbitrary<Observation> = fc.oneof(
   readings,
   fc.constantFrom<Observation>(

@@ -11,7 +11,7 @@ export const statuses = [
   ...(['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'] as const),
   ...(['OFFLINE', 'DESTROYING', 'DESTROYED', 'ERROR'] as const),
 ];
-export const actionKinds = ['pause', 'resume', 'restart', 'volume'] as const;
+export const actionKinds = ['pause', 'resume', 'restart'] as const;
 export const iso = (ms: number) => new Date(ms).toISOString();
 
 /** `dep-1`, with a known instance, last confirmed at {@link start}. */

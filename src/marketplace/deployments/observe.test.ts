@@ -19,7 +19,7 @@ import { type Judgement, needsList, type Observation } from './observe.ts';
 const now = start + 20_000;
 const outcomeOf = (judgement: Judgement) => (judgement.kind === 'change' ? judgement.to : judgement.kind);
 
-type Row = { other: string } & Partial<Record<'SPOT' | DeploymentIntent['kind'], string>>;
+type Row = { other: string } & Partial<Record<'SPOT' | 'volume' | DeploymentIntent['kind'], string>>;
 const gone: Row = { other: 'suspect', SPOT: 'terminated-provider' };
 const lost: Row = { other: 'suspect', SPOT: 'failed' };
 /** The judgement of an observation without a history. `SPOT` and sent actions are listed where they differ. */
@@ -59,7 +59,7 @@ const table: Record<'deploying' | 'running' | 'stopped', Record<InstanceStatus, 
 const cases = (['deploying', 'running', 'stopped'] as const).flatMap((status) =>
   statuses.flatMap((reported) =>
     instanceTypes.flatMap((instanceType) =>
-      [null, ...actionKinds].flatMap((kind) =>
+      [null, 'volume' as const, ...actionKinds].flatMap((kind) =>
         (kind === null ? [false] : [true, false]).map((isSent) => {
           const row = table[status][reported];
           const ofType = (instanceType === 'SPOT' ? row.SPOT : undefined) ?? row.other;
@@ -75,10 +75,12 @@ describe('the effect of an observation', () => {
   it.each(cases)(
     'a $status $instanceType that reads $reported (action $action, sent $isSent): $expected [observation-table]',
     (it) => {
-      const action =
-        it.action === null ? null : intent(it.action, { since: start, attempt: it.isSent ? 1 : 0 });
+      const isVolumeChanging = it.action === 'volume' && it.isSent;
+      const kind = it.action === 'volume' ? null : it.action;
+      const action = kind === null ? null : intent(kind, { since: start, attempt: it.isSent ? 1 : 0 });
       const record = recordOf(it.status, { instanceType: it.instanceType, action });
-      expect(outcomeOf(judgeAt(record, { instance: instanceOf(it.reported) }, now))).toBe(it.expected);
+      const observation = { instance: instanceOf(it.reported), isVolumeChanging };
+      expect(outcomeOf(judgeAt(record, observation, now))).toBe(it.expected);
     },
   );
 

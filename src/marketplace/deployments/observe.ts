@@ -2,17 +2,17 @@ import type { ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { microUsdFromUsd, toOneLine } from '../../contract/values.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
-import type { DeploymentRecord, Suspicion } from '../model/deployment-record.ts';
+import type { DeploymentIntent, DeploymentRecord, Suspicion } from '../model/deployment-record.ts';
 import { isUnsent } from '../model/intent.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
 
 /**
  * One observation of an instance. `isListed` says whether the provider's list contains it. It is absent if the list was
- * not read.
+ * not read. `isVolumeChanging`: a volume of it is being attached or detached, which may restart it.
  */
 export type Observation =
-  | { instance: Instance }
+  | { instance: Instance; isVolumeChanging?: boolean }
   | { gone: true; isListed?: boolean }
   | { problem: ProviderProblem };
 
@@ -58,6 +58,7 @@ export interface ObservedUnder {
 interface ObservedInstance extends ObservedUnder {
   record: DeploymentRecord;
   instance: Instance;
+  isVolumeChanging?: boolean;
 }
 
 /** How long after a stop a provider may still show the earlier state. */
@@ -77,7 +78,7 @@ export function judge(record: DeploymentRecord, observation: Observation, under:
   if ('gone' in observation) return judgeGone(record, observation.isListed, under);
   const { instance } = observation;
   if (instance.id !== record.providerInstanceId) return hold('the provider answered with another instance');
-  return byStatus[instance.status]({ ...under, record, instance });
+  return byStatus[instance.status]({ ...under, ...observation, record });
 }
 
 /** Whether a 404 now would be final if the provider's list confirmed it. Only then is the list read. */
@@ -129,7 +130,7 @@ function judgeStopping(observed: ObservedInstance): Judgement {
   if (record.status === 'deploying') return hold('it stops before it was ONLINE');
   // The requested stop is in progress. The running rate applies until it is done.
   if (record.status === 'running' && isExplainedBy(record, 'pause')) return { kind: 'confirm', facts: {} };
-  if (record.status === 'stopped' || isSpot(observed) || isExplainedBy(record, 'restart', 'volume'))
+  if (record.status === 'stopped' || isSpot(observed) || isRestarting(observed))
     return hold('it is STOPPING');
   return suspect(observed);
 }
@@ -138,7 +139,7 @@ function judgeStopped(observed: ObservedInstance): Judgement {
   const { record } = observed;
   if (record.status === 'deploying') return hold('it is STOPPED before it was ONLINE');
   if (record.status === 'stopped') return { kind: 'confirm', facts: {} };
-  if (isExplainedBy(record, 'restart', 'volume')) return hold('it is STOPPED by a change in progress');
+  if (isRestarting(observed)) return hold('it is STOPPED by a change in progress');
   if (isExplainedBy(record, 'pause') || isSpot(observed))
     return { kind: 'change', to: 'stopped', at: changedAt(observed), facts: {}, why: 'it is STOPPED' };
   const since = lastingSince(observed);
@@ -178,8 +179,12 @@ function isSpot({ record }: ObservedInstance): boolean {
 }
 
 /** Whether a sent call explains the observed status. */
-function isExplainedBy({ action }: DeploymentRecord, ...kinds: string[]): boolean {
-  return action !== null && !isUnsent(action) && kinds.includes(action.kind);
+function isExplainedBy({ action }: DeploymentRecord, kind: DeploymentIntent['kind']): boolean {
+  return action !== null && !isUnsent(action) && action.kind === kind;
+}
+
+function isRestarting({ record, isVolumeChanging }: ObservedInstance): boolean {
+  return isVolumeChanging === true || isExplainedBy(record, 'restart');
 }
 
 function end(observed: ObservedInstance): Judgement {

@@ -7,19 +7,14 @@ import {
   type RenameDeployment,
 } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
-import type { Deps } from '../deps.ts';
 import type { PageEnd } from '../model/ledger-records.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { type OwnershipFilter, toOwners } from '../teams/access.ts';
-import { showDeployment, showDeployments } from './to-deployment.ts';
+import { type ShowDeps, showDeployment, showDeployments } from './to-deployment.ts';
 
 /** M: GET /api/deployments/{deploymentId}. @throws {ApiError} NOT_FOUND or FORBIDDEN */
-export async function readDeployment(
-  { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
-  caller: Caller,
-  id: string,
-): Promise<Deployment> {
-  return showDeployment({ store, clock, providers }, await ownDeployment(store.read, caller, id));
+export async function readDeployment(deps: ShowDeps, caller: Caller, id: string): Promise<Deployment> {
+  return showDeployment(deps, await ownDeployment(deps.store.read, caller, id));
 }
 
 export interface DeploymentListFilter extends OwnershipFilter {
@@ -46,25 +41,26 @@ const PAGE_BYTES = 128 * 1024;
  * @throws {ApiError} FORBIDDEN or NOT_FOUND
  */
 export async function* pagesOfDeployments(
-  { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
+  deps: ShowDeps,
   caller: Caller,
   { status, limit: most = Number.POSITIVE_INFINITY, page = 1, ...filter }: DeploymentListFilter,
 ): AsyncGenerator<DeploymentPage, void> {
+  const { read } = deps.store;
   const statuses = status === undefined ? undefined : toStatuses(status);
-  const owners = { ...(await toOwners(store.read, caller, filter)), ...(statuses && { statuses }) };
+  const owners = { ...(await toOwners(read, caller, filter)), ...(statuses && { statuses }) };
   let after: PageEnd | undefined;
   let left = page > 1 && !Number.isFinite(most) ? 0 : most;
   if (page > 1 && left > 0) {
     const offset = (page - 1) * most - 1;
-    const [before] = await store.read.deployments.list({ ...owners, limit: 1, offset });
+    const [before] = await read.deployments.list({ ...owners, limit: 1, offset });
     if (before === undefined) left = 0;
     else after = { at: before.createdAt, id: before.id };
   }
   let atOnce = PAGE_ROWS;
   while (left > 0) {
     const limit = Math.min(atOnce, left);
-    const records = await store.read.deployments.list({ ...owners, limit, after });
-    const shown = await showDeployments({ store, clock, providers }, records);
+    const records = await read.deployments.list({ ...owners, limit, after });
+    const shown = await showDeployments(deps, records);
     const items = shown.map((one) => JSON.stringify(one));
     const bytes = items.reduce((sum, item) => sum + item.length, 0);
     const isAll = records.length < limit || limit === left;
@@ -93,17 +89,17 @@ function toStatuses(filter: DeploymentFilter): readonly DeploymentStatus[] {
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function renameDeployment(
-  { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
+  deps: ShowDeps,
   caller: Caller,
   id: string,
   { name }: RenameDeployment,
 ): Promise<Deployment> {
-  const renamed = await store.transact(async (tx) => {
+  const renamed = await deps.store.transact(async (tx) => {
     const record = await ownDeployment(tx, caller, id);
     if (name === undefined) throw new ApiError('NOT_FOUND', 'Nothing to update');
     const renamed = { ...record, name };
     await tx.deployments.update(renamed);
     return renamed;
   });
-  return showDeployment({ store, clock, providers }, renamed);
+  return showDeployment(deps, renamed);
 }

@@ -2,7 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { intent, sshKey, user } from '../../../test/support/rows/marketplace-rows.ts';
 import { deploymentStatuses, terminatedSchema } from '../contract/deployment.ts';
 import type { DeploymentIntent } from '../model/deployment-record.ts';
-import { caller, deploy, type Market, openMarket, read, withoutRevision } from './market.fixture.ts';
+import {
+  beginAttach,
+  caller,
+  deploy,
+  type Market,
+  openMarket,
+  read,
+  withoutRevision,
+} from './market.fixture.ts';
 import { canTerminate, terminateDeployment } from './terminate.ts';
 
 const MINUTE = 60_000;
@@ -88,7 +96,7 @@ it('refuses a second time, naming the status', async () => {
   expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
 });
 
-it.each(['pause', 'resume', 'restart', 'volume'] satisfies DeploymentIntent['kind'][])(
+it.each(['pause', 'resume', 'restart'] satisfies DeploymentIntent['kind'][])(
   'does not wait for a change that is in flight: %s',
   async (kind) => {
     const status = kind === 'resume' ? 'stopped' : 'running';
@@ -97,3 +105,10 @@ it.each(['pause', 'resume', 'restart', 'volume'] satisfies DeploymentIntent['kin
     expect((await read(market)).action).toBeNull();
   },
 );
+
+it('does not wait for a volume that is being attached', async () => {
+  await deploy(market);
+  await beginAttach(market);
+  expect((await terminate()).deployment.status).toBe('terminated');
+  expect(await market.store.read.volumes.attachmentsOf({})).toMatchObject([{ state: 'detaching' }]);
+});

@@ -9,7 +9,6 @@ import { toTimestampOrNull } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
-import type { Reader } from '../model/store.ts';
 import type { Providers } from '../providers/provider.ts';
 import { runningMs } from './to-deployment.ts';
 import { type TransitionDeps, transition } from './transition.ts';
@@ -24,10 +23,10 @@ export async function terminateDeployment(
   caller: Caller,
   id: string,
 ): Promise<Terminated> {
-  const { store, clock, options } = deps;
+  const { store, clock } = deps;
   // The user is read before the transaction, because billing mails lock the team first and then its users.
   const known = await ownDeployment(store.read, caller, id);
-  const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
+  const minimumMinutes = await minimumRuntimeMinutes(deps, known);
   const ended = await store.transact(async (tx) => {
     const record = await ownDeployment(tx, caller, id);
     const now = clock.now();
@@ -65,13 +64,12 @@ const refusals: Readonly<Record<DeploymentStatus, string | null>> = {
 
 /** M: GET .../can-terminate. @throws {ApiError} NOT_FOUND or FORBIDDEN */
 export async function canTerminate(
-  { store, clock, options }: Pick<Deps, 'store' | 'clock' | 'options'>,
+  deps: Pick<Deps, 'store' | 'clock' | 'options'>,
   caller: Caller,
   id: string,
 ): Promise<TerminationCheck> {
-  const record = await ownDeployment(store.read, caller, id);
-  const minimumMinutes = await minimumRuntimeMinutes(store.read, options, record);
-  return checkTermination(record, minimumMinutes, clock.now());
+  const record = await ownDeployment(deps.store.read, caller, id);
+  return checkTermination(record, await minimumRuntimeMinutes(deps, record), deps.clock.now());
 }
 
 /** The check counts whole minutes: it rounds the runtime down and the remaining time up. */
@@ -102,16 +100,12 @@ export function checkTermination(
  * The account is that of the user who created the deployment.
  */
 export async function minimumRuntimeMinutes(
-  { users }: Pick<Reader, 'users'>,
-  options: Pick<Deps['options'], 'minimumRuntimeMinutes'>,
+  { store, options }: Pick<Deps, 'store' | 'options'>,
   {
     userId,
-    providerMinimumRuntimeMinutes,
+    providerMinimumRuntimeMinutes: minimum,
   }: Pick<DeploymentRecord, 'userId' | 'providerMinimumRuntimeMinutes'>,
 ): Promise<number> {
-  const user = await users.byId(userId);
-  return Math.max(
-    user?.minimumRuntimeMinutes ?? options.minimumRuntimeMinutes,
-    providerMinimumRuntimeMinutes ?? 0,
-  );
+  const user = await store.read.users.byId(userId);
+  return Math.max(user?.minimumRuntimeMinutes ?? options.minimumRuntimeMinutes, minimum ?? 0);
 }

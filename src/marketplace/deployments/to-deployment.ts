@@ -10,7 +10,7 @@ import type { Providers } from '../providers/provider.ts';
 
 const HOUR_MS = 3_600_000;
 
-type ShowDeps = Pick<Deps, 'store' | 'clock' | 'providers'>;
+export type ShowDeps = Pick<Deps, 'store' | 'clock' | 'providers'>;
 
 /** M: Deployment, as lists show it. */
 export async function showDeployments(

@@ -11,27 +11,13 @@ import type { Transaction } from '../model/store.ts';
 import { profileStoppedPrice, stoppedPrice } from '../providers/capabilities.ts';
 import { type Markups, markedUpStopped, noMarkups } from '../providers/markup.ts';
 import type { Providers } from '../providers/provider.ts';
-import { releaseVolumes } from '../volumes/settle.ts';
+import { releaseVolumes } from '../volumes/intents.ts';
 import { toFailureDetails } from './observe.ts';
 
 export type TransitionDeps = Pick<Deps, 'random' | 'log' | 'providers' | 'clock' | 'options'>;
 
 /** The fields that a move may change besides the status. */
-export type TransitionFields = Partial<
-  Pick<
-    DeploymentRecord,
-    | 'ipAddress'
-    | 'loginUser'
-    | 'sshPort'
-    | 'portForwards'
-    | 'providerRateMicroUsd'
-    | 'originalRateMicroUsd'
-    | 'originalStoppedRateMicroUsd'
-    | 'failureReason'
-    | 'failureDetails'
-    | 'observedAt'
-  >
->;
+export type TransitionFields = Partial<Omit<DeploymentRecord, 'id' | 'status' | 'revision'>>;
 
 export interface Move {
   to: DeploymentStatus;
@@ -121,12 +107,7 @@ async function toStopped(
   const original = fields.originalStoppedRateMicroUsd ?? originalStoppedRate(deps.providers, moved);
   if (original === null)
     deps.log.error(
-      {
-        ...logNames(moved),
-        provider: moved.providerId,
-        offer: moved.offerId,
-        instanceType: moved.instanceType,
-      },
+      { ...logNames(moved), offer: moved.offerId, instanceType: moved.instanceType },
       'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set stopped_price_per_hour in the profile of its provider (0 if a stopped machine is free)',
     );
   const price = await priceFor(tx, moved.teamId, original ?? 0, at);

@@ -1,10 +1,8 @@
 import type { CreateInstanceRequest, InstanceStatus, PortForward } from '../../contract/instance.ts';
 import type { ProbeStep } from '../../ports/ssh-probe.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
-import { ApiError } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { Intent, Refusal } from './intent.ts';
-import type { MarketplaceOptions } from './options.ts';
 
 export interface Launch {
   /**
@@ -19,8 +17,8 @@ export interface Launch {
   requestId?: string;
 }
 
-/** A pending change. `volume`: an attached volume changes; its own intent counts the attempts and is sent. */
-export interface DeploymentIntent extends Intent<'pause' | 'resume' | 'restart' | 'volume'> {
+/** A pending change. Those of its volumes are in the attachments. */
+export interface DeploymentIntent extends Intent<'pause' | 'resume' | 'restart'> {
   /** When the provider last reported on the restart without ending the intent. */
   checkedAt?: number;
 }
@@ -153,10 +151,17 @@ export const untouchedDeployment = {
   sshProof: null,
 } satisfies Partial<DeploymentRecord>;
 
+type Named = Pick<DeploymentRecord, 'id' | 'teamId' | 'providerId' | 'launch'>;
+
 /** The fields that all log lines about a deployment share, from its create on. */
-export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>) {
+export function logNames({ id, teamId, providerId, launch }: Named) {
   const { requestId } = launch;
-  return { deployment: id, team: teamId, ...(requestId !== undefined && { request_id: requestId }) };
+  return {
+    deployment: id,
+    team: teamId,
+    provider: providerId,
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
 }
 
 /** Whether the deployment can still run and cost something. */
@@ -172,26 +177,4 @@ export type LostDeployment = DeploymentRecord & { providerInstanceId: string };
  */
 export function isLost(record: DeploymentRecord): record is LostDeployment {
   return !isActive(record) && record.providerInstanceId !== null && record.cleanup === 'none';
-}
-
-const progressTexts: Readonly<Record<DeploymentIntent['kind'], string>> = {
-  pause: 'It is being stopped.',
-  resume: 'It is being started.',
-  restart: 'It is being restarted.',
-  volume: 'A volume of it is being changed.',
-};
-
-/**
- * Allows one change at a time (M: 409, "Another change (volume change, earlier restart) is in flight").
- * @throws {ApiError} CHANGE_IN_PROGRESS
- */
-export function assertNoAction({ action }: DeploymentRecord, now: number, options: MarketplaceOptions): void {
-  if (action === null || now - action.since >= options.polling.actionMs) return;
-  throw new ApiError(
-    'CHANGE_IN_PROGRESS',
-    `${progressTexts[action.kind]} Wait a few minutes and try again.`,
-    {
-      details: { action: action.kind },
-    },
-  );
 }

@@ -1,10 +1,23 @@
 import { ApiError, type ErrorCode } from '../contract/errors.ts';
+import type { MarketplaceOptions } from './options.ts';
+
+const progressTexts = {
+  pause: 'The deployment is being stopped.',
+  resume: 'The deployment is being started.',
+  restart: 'The deployment is being restarted.',
+  create: 'The volume is being created.',
+  attach: 'A volume is being attached.',
+  detach: 'A volume is being detached.',
+  resize: 'The volume is being resized.',
+  delete: 'The volume is being deleted.',
+};
+export type IntentKind = keyof typeof progressTexts;
 
 /**
  * A requested change that is not finished. A request writes it into the row and waits; the worker that leases the row's
  * provider sends it. Until it is over or times out, other changes of the row get 409, except a terminate.
  */
-export interface Intent<Kind extends string = string> {
+export interface Intent<Kind extends IntentKind = IntentKind> {
   /** The revision of the row at which it was written; unique within the row. */
   id: number;
   kind: Kind;
@@ -43,8 +56,23 @@ export function isAwaited(intent: Pick<Intent, 'until'> | null, now: number): bo
   return intent !== null && intent.until !== null && now < intent.until;
 }
 
+/** Whether the intent has reached the longest duration of a change. It then blocks no other change. */
+export function hasTimedOut(
+  { since }: Pick<Intent, 'since'>,
+  now: number,
+  { polling }: MarketplaceOptions,
+): boolean {
+  return now - since >= polling.actionMs;
+}
+
+/** The error while another change is in progress (M: 409). */
+export function changeInProgress(kind: IntentKind): ApiError {
+  const message = `${progressTexts[kind]} Wait a few minutes and try again.`;
+  return new ApiError('CHANGE_IN_PROGRESS', message, { details: { action: kind } });
+}
+
 /** An intent for which nothing was sent yet. `attempt`: calls sent earlier for the same change. */
-export function newIntent<Kind extends string>(
+export function newIntent<Kind extends IntentKind>(
   { revision }: { revision: number },
   {
     kind,

@@ -70,12 +70,13 @@ export interface VolumeRecord {
 }
 
 /** The fields that all log lines about a volume share, from its create on. */
-export function logNames({
-  volumeId,
-  teamId,
-  requestId,
-}: Pick<VolumeRecord, 'volumeId' | 'teamId' | 'requestId'>) {
-  return { volume: volumeId, team: teamId, ...(requestId !== null && { request_id: requestId }) };
+export function logNames({ volumeId, teamId, providerId, requestId }: VolumeRecord) {
+  return {
+    volume: volumeId,
+    team: teamId,
+    provider: providerId,
+    ...(requestId !== null && { request_id: requestId }),
+  };
 }
 
 /** A volume on a deployment, until the provider's record of the attachment is gone. */

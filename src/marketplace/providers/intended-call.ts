@@ -4,6 +4,7 @@ import { ApiError } from '../contract/errors.ts';
 import { fromRefusal, type Intent, type Refusal } from '../model/intent.ts';
 import type { Store } from '../model/store.ts';
 import { whenWritten } from '../model/waiting.ts';
+import { shortageOf } from './capabilities.ts';
 
 /** A call for a requested change, as errors name it. */
 export interface IntendedCall {
@@ -20,9 +21,20 @@ export function notReached({ providerId, what, details }: IntendedCall): ApiErro
 }
 
 /** The error when the provider did nothing. Its own text goes to the log only. */
-export function refusedError(call: IntendedCall, { problem, code }: ProviderError): ApiError {
-  const { providerId, what, details } = call;
+export function refusedError(call: IntendedCall, error: ProviderError): ApiError {
+  const { problem, code } = error;
+  const { providerId, what, thing, details } = call;
+  const reason = shortageOf(error);
   if (problem === 'unreachable') return notReached(call);
+  if (reason === 'quota_exceeded' || (reason !== undefined && thing === 'volume')) {
+    const shortage =
+      reason === 'quota_exceeded'
+        ? `The quota of this marketplace at ${providerId} is used up`
+        : `${providerId} does not have enough free storage there: try another size, region or provider`;
+    return new ApiError('VALIDATION_ERROR', `${shortage}; nothing changed.`, {
+      details: { ...details, reason },
+    });
+  }
   if (problem === 'conflict' && code === 'operation_in_progress')
     return new ApiError(
       'CHANGE_IN_PROGRESS',

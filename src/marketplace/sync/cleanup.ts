@@ -1,8 +1,9 @@
 import { isUsableId } from '../../client/answers.ts';
 import { type Identified, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
-import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { isBeingDestroyed, isNamed } from '../model/names.ts';
+import { activeStatuses } from '../contract/deployment.ts';
+import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
+import { isBeingDestroyed, isNamed, ownName } from '../model/names.ts';
 import type { Reader } from '../model/store.ts';
 import { isNotFoundTrusted } from '../providers/loss-cap.ts';
 import type { SyncContext } from './context.ts';
@@ -19,24 +20,20 @@ const DENIED = 'the provider answers 404 for it and for too many others: see `be
 export async function cleanUp(context: SyncContext, record: DeploymentRecord): Promise<number | null> {
   const { store, health, cleanups } = context;
   if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, alarmedAt: null });
-  let reason: string;
-  try {
-    const isNotFound = await isGone(context, record);
-    // A 404 proves nothing while the provider answers 404 for too many resources.
-    if (isNotFound && (await isNotFoundTrusted(context, record.providerId))) {
-      await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
-      cleanups.delete(record.id);
-      health.forget(record.id);
-      return null;
-    }
-    reason = isNotFound ? DENIED : STILL_THERE;
-    health.answered(record.id);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(record, error);
-    reason = `${error.problem}: ${error.message}`;
+  const isNotFound = await orProviderError(isGone(context, record));
+  if (isNotFound instanceof ProviderError) {
+    health.failed(record, isNotFound);
+    return retry(context, record, `${isNotFound.problem}: ${isNotFound.message}`);
   }
-  return retry(context, record, reason);
+  // A 404 proves nothing while the provider answers 404 for too many resources.
+  if (!isNotFound || !(await isNotFoundTrusted(context, record.providerId))) {
+    health.answered(record.id);
+    return retry(context, record, isNotFound ? DENIED : STILL_THERE);
+  }
+  await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
+  cleanups.delete(record.id);
+  health.forget(record.id);
+  return null;
 }
 
 async function isGone(context: SyncContext, record: DeploymentRecord): Promise<boolean> {
@@ -63,17 +60,11 @@ function retry(
   const now = clock.now();
   const { attempts, alarmedAt } = cleanups.get(record.id) ?? { attempts: 0, alarmedAt: null };
   const openMs = now - (record.stoppedAt ?? now);
+  const { providerInstanceId: instance, providerName: name } = record;
   const isAlarm = openMs >= ALARM_AFTER_MS && (alarmedAt === null || now - alarmedAt >= ALARM_AFTER_MS);
   if (isAlarm)
     log.error(
-      {
-        ...logNames(record),
-        provider: record.providerId,
-        instance: record.providerInstanceId,
-        name: record.providerName,
-        openMs,
-        reason,
-      },
+      { ...logNames(record), instance, name, openMs, reason },
       'the instance of an ended deployment may still exist and cost money: its deletion is retried until the provider confirms it',
     );
   cleanups.set(record.id, { attempts: attempts + 1, alarmedAt: isAlarm ? now : alarmedAt });
@@ -106,7 +97,7 @@ async function removeInstance(
   const holder = await holderOf(store.read, provider.id, id, record.id);
   if (holder === null) return provider.client.deleteInstance(id, region, call);
   log.error(
-    { ...logNames(record), provider: provider.id, instance: id, holder: holder.id },
+    { ...logNames(record), instance: id, holder: holder.id },
     'not deleting an instance that belongs to another deployment: ask the provider why both have its id',
   );
   return null;
@@ -118,11 +109,82 @@ export async function removeOrphan(
   record: DeploymentRecord,
   instance: Identified<Instance>,
 ): Promise<void> {
-  const { provider, health, log } = context;
+  const { health, log } = context;
   log.warn(
-    { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
+    { ...logNames(record), instance: instance.id, name: instance.name },
     'an instance that no deployment needs is being deleted',
   );
   const answer = await orProviderError(removeInstance(context, record, instance));
   if (answer instanceof ProviderError) health.failed(instance.id, answer);
+}
+
+/**
+ * Deletes instances of this installation that are in two consecutive lists and that no active deployment has. An
+ * instance without a row, or of a lost deployment, is only logged.
+ */
+export class Sweep {
+  #seen: ReadonlySet<string> = new Set();
+  readonly #logged = new Set<string>();
+
+  /** Returns the pause until the next sweep. */
+  async run(context: SyncContext): Promise<number> {
+    const { provider, health, call } = context;
+    const listed = await orProviderError(provider.client.listInstances(call));
+    if (listed instanceof ProviderError) health.failed('list', listed);
+    else await this.#deleteOrphans(context, listed);
+    return context.options.polling.sweepMs;
+  }
+
+  async #deleteOrphans(context: SyncContext, listed: readonly Identified<Instance>[]): Promise<void> {
+    context.health.answered('list');
+    const before = this.#seen;
+    const orphans = new Map<Identified<Instance>, DeploymentRecord>();
+    for (const instance of listed) {
+      const record = isBeingDestroyed(instance) ? null : await this.#orphanOf(context, instance);
+      if (record !== null) orphans.set(instance, record);
+    }
+    this.#seen = new Set([...orphans.keys()].map(({ id }) => id));
+    for (const [instance, record] of orphans)
+      if (before.has(instance.id)) await removeOrphan(context, record, instance);
+  }
+
+  /** The deployment that the instance was made for. Null if the instance must not be deleted. */
+  async #orphanOf(
+    { store, installationId, provider, log }: SyncContext,
+    instance: Identified<Instance>,
+  ): Promise<DeploymentRecord | null> {
+    const providerName = ownName(instance, installationId);
+    if (providerName === null) return null;
+    const fields = { provider: provider.id, instance: instance.id.slice(0, 255), name: providerName };
+    const keep = (level: 'warn' | 'error', message: string, names = {}) => {
+      const key = `${providerName} ${fields.instance}`;
+      if (!this.#logged.has(key)) log[level]({ ...fields, ...names }, message);
+      this.#logged.add(key);
+      return null;
+    };
+    if (!isUsableId(instance.id))
+      return keep(
+        'error',
+        'an instance of this marketplace has an id that cannot be used, and may cost money: find it at the provider by its name, and delete it there',
+      );
+    const record = await store.read.deployments.byProviderName(providerName);
+    if (record === null || record.providerId !== provider.id)
+      return keep(
+        'warn',
+        'an instance has a name of this marketplace but no deployment: it may cost money; check it at the provider',
+      );
+    if (isLost(record))
+      return keep(
+        'error',
+        'an instance reappeared after its deployment ended because the provider answered 404: it is kept and may cost money; `berth marketplace losses clean-up` deletes it',
+        logNames(record),
+      );
+    const isKnown = record.providerInstanceId === instance.id;
+    const isNeeded = activeStatuses.includes(record.status)
+      ? record.launch.state !== 'made' || isKnown
+      : // The deployment's own clean-up deletes it.
+        isKnown && record.cleanup === 'wanted';
+    const isFree = !isNeeded && (await holderOf(store.read, provider.id, instance.id, record.id)) === null;
+    return isFree ? record : null;
+  }
 }

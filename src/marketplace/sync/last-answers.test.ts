@@ -4,7 +4,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader, Store } from '../model/store.ts';
 import type { SyncContext } from './context.ts';
-import { sendIntent } from './send-intent.ts';
+import { sendIntent } from './intents.ts';
 import { openProviderWorkers, read, running, type SyncSetup, stopped } from './sync.fixture.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { contextOf } from './worker.fixture.ts';

@@ -2,8 +2,9 @@ import { isUsableId } from '../../client/answers.ts';
 import { type Identified, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts';
 import type { FailureReason } from '../contract/deployment.ts';
+import { transition } from '../deployments/transition.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { isNamedForAnother } from '../model/names.ts';
+import { isBeingDestroyed, isNamed, isNamedForAnother } from '../model/names.ts';
 import {
   announcesUnavailable,
   deployTimeoutMinutes,
@@ -11,10 +12,9 @@ import {
   mayBeInStock,
   shortageOf,
 } from '../providers/capabilities.ts';
-import { holderOf } from './cleanup.ts';
+import { holderOf, removeOrphan } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { newSshProof } from './prove-ssh.ts';
-import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;
 /** The pause before the first search after a lost answer, since the provider's list may lag behind. */
@@ -25,10 +25,7 @@ const FIRST_SEARCH_MS = 2_000;
  * may have been sent is not sent again. Returns the pause until the next step.
  */
 export async function launch(context: SyncContext, record: DeploymentRecord): Promise<number> {
-  if (isOverdue(context, record)) {
-    await failOverdue(context, record);
-    return 0;
-  }
+  if (await failIfOverdue(context, record)) return 0;
   const gate = await checkAvailability(context, record);
   if (gate === 'unknown') return RETRY_MS;
   if (gate !== 'open') {
@@ -148,10 +145,8 @@ function soldOut(offerId: string, region: string): string {
   return `${offerId} is sold out in ${region}.`;
 }
 
-type Unassigned = 'taken' | 'unusable';
-
 /** Why a create failed whose answer names no instance that the deployment can have: what operators do, what users read. */
-const unassigned: Readonly<Record<Unassigned, { alarm: string; details: string }>> = {
+const unassigned = {
   taken: {
     alarm:
       'the provider answered a create with the instance of another deployment: the create failed; ask the provider which instance it made',
@@ -201,25 +196,89 @@ export async function adopt(context: SyncContext, id: string, instance: Identifi
 
 const MINUTE_MS = 60_000;
 
-/** Whether the deployment has exceeded the provider's deploy timeout and is still not running. */
-export function isOverdue(
-  { clock, provider, awaitingProof, options }: SyncContext,
-  record: DeploymentRecord,
-): boolean {
+/** Fails the deployment if it has exceeded the provider's deploy timeout. Returns whether it has. */
+export async function failIfOverdue(context: SyncContext, record: DeploymentRecord): Promise<boolean> {
+  const { clock, provider, awaitingProof, options } = context;
+  const { id, createdAt, sshProof, providerId, launch } = record;
   if (record.status !== 'deploying') return false;
-  const { id, createdAt, sshProof } = record;
   const onlineAt = sshProof?.onlineAt ?? awaitingProof.get(id)?.seenAt;
-  const madeBy = createdAt + deployTimeoutMinutes(provider, record) * MINUTE_MS;
+  const minutes = deployTimeoutMinutes(provider, record);
+  const madeBy = createdAt + minutes * MINUTE_MS;
   // A machine that was ONLINE gets the full window for its SSH proof.
   const provedBy = onlineAt === undefined ? madeBy : onlineAt + options.polling.sshWindowMs;
-  return clock.now() >= Math.max(madeBy, provedBy);
-}
-
-export async function failOverdue(context: SyncContext, record: DeploymentRecord): Promise<void> {
-  const minutes = deployTimeoutMinutes(context.provider, record);
+  if (clock.now() < Math.max(madeBy, provedBy)) return false;
   const details =
-    record.launch.state === 'wanted'
-      ? `${record.providerId} could not take the order within ${minutes} minutes; no machine was created.`
+    launch.state === 'wanted'
+      ? `${providerId} could not take the order within ${minutes} minutes; no machine was created.`
       : `The machine was not reachable within ${minutes} minutes and is being removed.`;
   await fail(context, record, 'provisioning_timeout', details);
+  return true;
+}
+
+/** Fails the deployment, unless it has changed since the decision. An instance that may exist is cleaned up. */
+async function fail(
+  context: SyncContext,
+  decidedOn: DeploymentRecord,
+  failureReason: FailureReason,
+  failureDetails: string,
+): Promise<void> {
+  const { store, clock, log } = context;
+  const hasFailed = await store.transact(async (tx) => {
+    const record = await tx.deployments.byId(decidedOn.id);
+    if (record === null || record.status !== 'deploying' || record.launch.state !== decidedOn.launch.state)
+      return false;
+    const fields = { failureReason, failureDetails };
+    await transition(context, tx, record, { to: 'failed', at: clock.now(), fields });
+    return true;
+  });
+  if (hasFailed) log.warn({ ...logNames(decidedOn), failureReason, failureDetails }, 'a deployment failed');
+}
+
+const FIRST_SEARCHES_MS = 2_000;
+const LAST_SEARCHES_MS = 10_000;
+
+/**
+ * Searches the provider's list for the instance of a create whose answer was lost. Adopts the oldest and deletes the
+ * others. If none appears within `findCreateMs`, the deployment fails, and the sweep deletes one that appears later.
+ * Returns the pause until the next search.
+ */
+export async function findLaunched(context: SyncContext, record: DeploymentRecord): Promise<number> {
+  const { clock, options, provider, health, call } = context;
+  const listed = await orProviderError(provider.client.listInstances(call));
+  if (listed instanceof ProviderError) {
+    health.failed(record, listed);
+    await failIfOverdue(context, record);
+    return LAST_SEARCHES_MS;
+  }
+  health.answered(record.id);
+  const found = listed.filter((instance) => isNamed(instance, record.providerName)).sort(byAge);
+  const [adopted = found[0], ...others] = found.filter((instance) => !isBeingDestroyed(instance));
+  if (adopted !== undefined) {
+    await adopt(context, record.id, adopted);
+    // A list may contain an instance twice.
+    for (const other of others) if (other.id !== adopted.id) await removeOrphan(context, record, other);
+    return 0;
+  }
+  const waitedMs = clock.now() - (record.launch.sentAt ?? record.createdAt);
+  if (waitedMs >= options.polling.findCreateMs) {
+    await fail(
+      context,
+      record,
+      'provider_error',
+      'The provider did not answer, and no machine was found there.',
+    );
+    return 0;
+  }
+  // The pause doubles: it is the time waited so far, in multiples of the first pause.
+  const firstPauses = Math.max(1, Math.round(waitedMs / FIRST_SEARCHES_MS));
+  return Math.min(LAST_SEARCHES_MS, firstPauses * FIRST_SEARCHES_MS);
+}
+
+function byAge(a: Identified<Instance>, b: Identified<Instance>): number {
+  return createdAt(a) - createdAt(b) || a.id.localeCompare(b.id);
+}
+
+/** An instance whose time cannot be read counts as new. */
+function createdAt({ created_at: at }: Identified<Instance>): number {
+  return at === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(at);
 }

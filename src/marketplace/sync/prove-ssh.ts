@@ -1,4 +1,4 @@
-import type { ProbeResult, ProbeStep, SshProbe } from '../../ports/ssh-probe.ts';
+import type { ProbeResult, ProbeStep } from '../../ports/ssh-probe.ts';
 import { type Endpoint, toSshAddress } from '../deployments/endpoint.ts';
 import { transition } from '../deployments/transition.ts';
 import { type DeploymentRecord, logNames, type SshProof } from '../model/deployment-record.ts';
@@ -26,24 +26,17 @@ export async function proveSsh(context: SyncContext, id: string): Promise<boolea
     return false;
   const { endpoint } = machine;
   const begunAt = clock.now();
-  const result = await probe(provider.sshProbe, endpoint, proof.keys, options.polling.callTimeoutMs);
+  const { ipAddress, sshPort, loginUser } = endpoint;
+  const target = { host: ipAddress ?? '', port: sshPort ?? 22, username: loginUser ?? '' };
+  // Without a login user no key can be tried. Then any answer of the SSH server is the proof.
+  const keys = loginUser === null ? [] : proof.keys;
+  const result = await provider.sshProbe.probe(target, keys, undefined, options.polling.callTimeoutMs);
   const outcome = await write(context, record, withResult(proof, machine, result, clock.now()), begunAt);
   if (context.awaitingProof.get(id) === machine) context.awaitingProof.delete(id);
   if (outcome === 'dropped') return true;
   report(context, record, endpoint, proof, result, outcome === 'failed');
   // A provider that keeps changing the endpoint must not cause a tight loop.
   return outcome === 'proved' && proof.provedAt === null;
-}
-
-/** Without a login user no key can be tried. Then any answer of the SSH server is the proof. */
-function probe(
-  sshProbe: SshProbe,
-  { ipAddress, sshPort, loginUser }: Endpoint,
-  keys: readonly string[],
-  withinMs: number,
-): Promise<ProbeResult> {
-  const target = { host: ipAddress ?? '', port: sshPort ?? 22, username: loginUser ?? '' };
-  return sshProbe.probe(target, loginUser === null ? [] : keys, undefined, withinMs);
 }
 
 function withResult(
@@ -119,9 +112,8 @@ function report(
   result: ProbeResult,
   hasFailed: boolean,
 ): void {
-  const { providerId, providerInstanceId } = record;
-  const instance = { provider: providerId, instance: providerInstanceId, endpoint: toSshAddress(endpoint) };
-  const fields = { ...logNames(record), ...instance };
+  const instance = record.providerInstanceId;
+  const fields = { ...logNames(record), instance, endpoint: toSshAddress(endpoint) };
   if (result.ok) {
     log.info(fields, 'SSH login to a new machine succeeded with its key');
     return;

@@ -1,8 +1,7 @@
 import type { ProviderError, ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { logNames as logNamesOfVolume, type VolumeRecord } from '../model/volume-record.ts';
+import { logNames } from '../model/deployment-record.ts';
 
 /** These problems concern the whole provider; all others concern the resource of the call. */
 export const providerWideProblems = [
@@ -19,11 +18,8 @@ const OVER_AFTER_MS = 60_000;
 /** Longer than any pause between two calls about one subject. A subject without calls for this time is abandoned. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
 
-/** The subject of a call: a deployment, a volume, or anything else by its id. */
-type Subject =
-  | Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>
-  | Pick<VolumeRecord, 'id' | 'volumeId' | 'teamId' | 'requestId'>
-  | string;
+/** The subject of a call: a deployment, or anything else by its id. */
+type Subject = Parameters<typeof logNames>[0] | string;
 
 /** Logs a problem with a provider's answers once instead of at every poll, and logs when it is over. */
 export class ProviderHealth {
@@ -82,7 +78,11 @@ export class ProviderHealth {
     if (this.#ignoredAnswers.get(id) === reason) return;
     this.#ignoredAnswers.set(id, reason);
     this.#deps.log.warn(
-      { ...namesOf(subject), provider: this.#providerId, reason },
+      {
+        ...(typeof subject === 'string' ? { subject } : logNames(subject)),
+        provider: this.#providerId,
+        reason,
+      },
       'an answer of the provider is ignored: the last known state is kept',
     );
   }
@@ -110,11 +110,6 @@ export class ProviderHealth {
     this.#failing.clear();
     this.#ignoredAnswers.clear();
   }
-}
-
-function namesOf(subject: Subject) {
-  if (typeof subject === 'string') return { subject };
-  return 'volumeId' in subject ? logNamesOfVolume(subject) : logNames(subject);
 }
 
 function isProviderWide(problem: ProviderProblem): problem is ProviderWideProblem {

@@ -208,7 +208,7 @@ describe('a deployment that runs', () => {
 });
 
 describe('a change in progress', () => {
-  const begin = async (id: string, kind: 'pause' | 'restart' | 'volume') => {
+  const begin = async (id: string, kind: 'pause' | 'restart') => {
     const record = await read(setup, id);
     const action = intent(kind, { since: setup.clock.now() });
     await setup.store.transact((tx) => tx.deployments.update({ ...record, action }));
@@ -249,9 +249,10 @@ describe('a change in progress', () => {
 
   it('a change that never shows is given up', async () => {
     const { id } = await running(setup);
-    await begin(id, 'volume');
+    setup.plain.faults.plan = (method) => (method === 'restartStatus' ? 'lose' : 'none');
+    await begin(id, 'restart');
     await setup.clock.advance(15 * MINUTE_MS - 1);
-    expect((await read(setup, id)).action?.kind).toBe('volume');
+    expect((await read(setup, id)).action?.kind).toBe('restart');
     await setup.clock.advance(MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
     expect(countLines(setup.logged, 'warn', 'did not show')).toBe(1);

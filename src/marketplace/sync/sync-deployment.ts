@@ -6,9 +6,8 @@ import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isAwaited } from '../model/intent.ts';
 import { cleanUp } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
-import { findLaunched } from './find-launched.ts';
-import { failOverdue, isOverdue, launch } from './launch.ts';
-import { settleAction } from './settle-action.ts';
+import { settleAction } from './intents.ts';
+import { failIfOverdue, findLaunched, launch } from './launch.ts';
 
 /** Pause between two polls while a request waits for their result. */
 export const AWAITED_MS = 2_000;
@@ -86,10 +85,7 @@ async function poll(context: SyncContext, record: DeploymentRecord, answered: Po
   }
   const latest = applied.outcome === 'written' ? applied.record : record;
   if (latest.stoppedAt !== null) return 0;
-  if (isOverdue(context, latest) && applied.outcome !== 'dropped') {
-    await failOverdue(context, latest);
-    return 0;
-  }
+  if (applied.outcome !== 'dropped' && (await failIfOverdue(context, latest))) return 0;
   await settleAction(context, latest, observation);
   return nextPollMs(context, latest, begunAt);
 }
@@ -117,12 +113,19 @@ function keep({ answers }: SyncContext, record: DeploymentRecord, { mark }: Mark
 }
 
 async function toObservation(
-  { provider, health, call, options }: SyncContext,
+  context: SyncContext,
   record: DeploymentRecord,
   answer: MarkedInstance | ProviderError,
   begunAt: number,
 ): Promise<Observation> {
-  if (!(answer instanceof ProviderError)) return { instance: answer.instance };
+  const { provider, health, call, options } = context;
+  if (!(answer instanceof ProviderError)) {
+    const { instance } = answer;
+    return {
+      instance,
+      isVolumeChanging: instance.status !== 'ONLINE' && (await isVolumeChanging(context, record)),
+    };
+  }
   if (answer.problem !== 'not_found') {
     health.failed(record, answer);
     return { problem: answer.problem };
@@ -135,6 +138,17 @@ async function toObservation(
   return { gone: true };
 }
 
+/** Whether an attach or detach was sent lately. A volume that is not attached or detached later changes the revision. */
+async function isVolumeChanging(
+  { store, clock, options }: SyncContext,
+  { id: deploymentId }: DeploymentRecord,
+): Promise<boolean> {
+  const attachments = await store.read.volumes.attachmentsOf({ deploymentId });
+  return attachments.some(
+    ({ intent }) => intent !== null && clock.now() - (intent.sentAt ?? 0) < options.polling.actionMs,
+  );
+}
+
 function report(
   { health, log }: SyncContext,
   record: DeploymentRecord,
@@ -142,23 +156,19 @@ function report(
   applied: Applied,
 ): void {
   if ('problem' in observation || applied.outcome === 'dropped') return;
-  const { status, providerId } = record;
+  const { status } = record;
   const problem = problemOf(applied);
   if (problem !== undefined) health.ignored(record, problem);
   else health.answered(record.id);
   if (applied.outcome !== 'written' || applied.record.status === status) return;
   const { status: to } = applied.record;
-  log.info(
-    { ...logNames(record), provider: providerId, from: status, to, why: applied.why },
-    'a deployment changed',
-  );
+  log.info({ ...logNames(record), from: status, to, why: applied.why }, 'a deployment changed');
 }
 
 /** Why the observation was not fully applied; undefined if it was. */
 function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
-  if (applied.outcome === 'unproved') return undefined;
-  if (applied.outcome === 'written') return applied.record.suspicion === null ? undefined : applied.why;
-  return applied.why;
+  const isApplied = applied.outcome === 'written' && applied.record.suspicion === null;
+  return applied.outcome === 'unproved' || isApplied ? undefined : applied.why;
 }
 
 function nextPollMs(context: SyncContext, record: DeploymentRecord, begunAt: number): number {

@@ -3,10 +3,10 @@ import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Confirmations, type SyncContext } from './context.ts';
+import { sendIntent } from './intents.ts';
 import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
-import { sendIntent } from './send-intent.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { syncVolume } from './volumes/sync-volume.ts';
 

@@ -1,4 +1,4 @@
-import { invalid } from '../contract/errors.ts';
+import { ApiError, invalid } from '../contract/errors.ts';
 import {
   type AttachedVolume,
   attachedVolumeSchema,
@@ -8,22 +8,28 @@ import {
 } from '../contract/volume.ts';
 import type { Deps } from '../deps.ts';
 import { assertNotFrozen } from '../ledger/assert-affordable.ts';
-import { assertNoAction, type DeploymentRecord, isActive } from '../model/deployment-record.ts';
+import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
+import { newIntent } from '../model/intent.ts';
 import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
-import type { Transaction } from '../model/store.ts';
+import type { Reader, Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
-import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
+import type { Provider } from '../providers/provider.ts';
+import {
+  requireVolumeProvider,
+  toVolumeProvider,
+  type VolumeProvider,
+} from '../providers/volume-provider.ts';
 import {
   type AskedVolume,
   askVolume,
   assertIdle,
   assertMade,
-  beginVolumeAction,
-  isExclusive,
+  assertUnchanging,
+  awaitVolume,
+  putIntent,
 } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
-import { showVolume, snapshotToVolume } from './read.ts';
-import { awaitVolume } from './settle.ts';
+import { showVolume, toVolume } from './read.ts';
 
 type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
@@ -37,7 +43,7 @@ export async function attachVolume(
   volumeId: string,
   deploymentId: string,
 ): Promise<AttachedVolume> {
-  return attachedVolumeSchema.parse(await changeAttachment(attach, deps, caller, volumeId, deploymentId));
+  return attachedVolumeSchema.parse(await changeAttachment('attach', deps, caller, volumeId, deploymentId));
 }
 
 /** M: POST .../detach; "data is preserved on detach" (Volume rules, 6). @throws {ApiError} as {@link attachVolume} */
@@ -47,7 +53,7 @@ export async function detachVolume(
   volumeId: string,
   deploymentId: string,
 ): Promise<DetachedVolume> {
-  return detachedVolumeSchema.parse(await changeAttachment(detach, deps, caller, volumeId, deploymentId));
+  return detachedVolumeSchema.parse(await changeAttachment('detach', deps, caller, volumeId, deploymentId));
 }
 
 /** The locked rows of an attach or detach, and its parameters. */
@@ -57,24 +63,12 @@ interface Request {
   deployment: DeploymentRecord;
   existing: readonly AttachmentRecord[];
   known: AttachmentRecord | undefined;
-  by: string;
   now: number;
 }
 
-interface Change {
-  kind: 'attach' | 'detach';
-  /** The state of the attachment when the change is done; undefined: no attachment. */
-  end: AttachmentRecord['state'] | undefined;
-  /** Returns whether there is anything to do. @throws {ApiError} if the change is not allowed */
-  begin(deps: AttachDeps, tx: Transaction, request: Request): Promise<boolean>;
-}
-
-const attach: Change = { kind: 'attach', end: 'attached', begin: beginAttach };
-const detach: Change = { kind: 'detach', end: undefined, begin: beginDetach };
-
 /** Writes the intent and waits until the provider shows the change. */
 async function changeAttachment(
-  { kind, end, begin }: Change,
+  kind: 'attach' | 'detach',
   deps: AttachDeps,
   caller: Caller,
   volumeId: string,
@@ -89,7 +83,8 @@ async function changeAttachment(
     const existing = await tx.volumes.attachmentsOf({ volumeId: record.id });
     const known = existing.find((attachment) => attachment.deploymentId === deploymentId);
     const now = clock.now();
-    const request = { volumeProvider, record, deployment, existing, known, by: caller.userId, now };
+    const request = { volumeProvider, record, deployment, existing, known, now };
+    const begin = kind === 'attach' ? beginAttach : beginDetach;
     if (!(await begin(deps, tx, request))) return null;
     // An earlier call may still take effect, also one for the opposite.
     const attempt = known === undefined || known.intent === null ? 0 : 1;
@@ -97,16 +92,18 @@ async function changeAttachment(
     return askVolume(tx, record, intent, kind === 'attach' ? { status: 'attached' } : {});
   });
   if (asked === null) return showVolume(deps, volumeId);
+  const end = kind === 'attach' ? 'attached' : undefined;
   const done = await awaitVolume(
     deps,
     asked,
     ({ attachments }) => attachments.find((it) => it.deploymentId === deploymentId)?.state === end,
   );
-  return snapshotToVolume(done, deps);
+  return toVolume(done, deps);
 }
 
+/** Returns whether there is anything to do. @throws {ApiError} if the change is not allowed */
 async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
-  const { volumeProvider, record, deployment, existing, known, by, now } = request;
+  const { volumeProvider, record, deployment, existing, known, now } = request;
   const { no_attach: refusal } = volumeProvider.profile;
   if (refusal !== undefined) throw invalid('', refusal);
   if (known?.state === 'attached') return false;
@@ -118,22 +115,22 @@ async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Re
   assertRoom(field, volumeProvider, others.filter(({ volumeId }) => volumeId !== record.id).length + 1);
   assertMade(record);
   assertIdle(record, existing, now, options);
+  await assertUnchanging(tx, deployment, now, options);
   await assertNotFrozen(tx, record.teamId, now);
-  await beginVolumeAction(tx, deployment, { by, now }, options);
   return true;
 }
 
 async function beginDetach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
-  const { volumeProvider, record, deployment, existing, known, by, now } = request;
+  const { volumeProvider, record, deployment, existing, known, now } = request;
   if (known === undefined)
     throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
   assertMade(record);
-  if (isExclusive(record)) assertIdle(record, [], now, options);
-  if (!isActive(deployment)) return true;
+  // A repeated detach waits for the first one.
+  const isBegun = known.state === 'detaching';
+  assertIdle(record, isBegun || !isActive(deployment) ? [] : existing, now, options);
+  if (!isActive(deployment) || isBegun) return true;
   assertDetachable(volumeProvider, deployment);
-  assertNoAction(deployment, now, options);
-  if (known.state !== 'detaching') assertIdle(record, existing, now, options);
-  if (deployment.status === 'running') await beginVolumeAction(tx, deployment, { by, now }, options);
+  await assertUnchanging(tx, deployment, now, options);
   return true;
 }
 
@@ -142,4 +139,57 @@ function assertDetachable({ profile }: VolumeProvider, { status }: DeploymentRec
   if (profile.no_detach !== undefined) throw invalid('', profile.no_detach);
   if (status === 'deploying')
     throw invalid('deploymentId', 'the deployment is deploying; wait until it is running');
+}
+
+const FIELD = 'volumeIds';
+
+/**
+ * M: Per-provider `volumeIds` rules.
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS, "before anything is created"
+ */
+export async function planLaunchVolumes(
+  { clock, options }: Pick<Deps, 'clock' | 'options'>,
+  read: Pick<Reader, 'volumes' | 'teams'>,
+  wanted: {
+    caller: Caller;
+    teamId: string;
+    provider: Provider;
+    region: string;
+    volumeIds: readonly string[];
+  },
+): Promise<VolumeRecord[]> {
+  const { caller, teamId, provider, region, volumeIds } = wanted;
+  if (volumeIds.length === 0) return [];
+  const volumeProvider = toVolumeProvider(provider);
+  if (volumeProvider === null)
+    throw invalid(FIELD, `${provider.profile.name} does not offer volumes; omit it`);
+  const repeated = volumeIds.find((id, index) => volumeIds.indexOf(id) !== index);
+  if (repeated !== undefined) throw invalid(FIELD, `${repeated} is given twice`);
+  assertRoom(FIELD, volumeProvider, volumeIds.length);
+  const volumes = new Map<string, VolumeRecord>();
+  // Every launch locks volumes in one order, so that two launches with the same volumes cannot deadlock.
+  for (const volumeId of volumeIds.toSorted()) {
+    const volume = await ownVolume(read, caller, volumeId);
+    const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
+    assertFits(FIELD, volumeProvider, volume, existing, { providerId: provider.id, region, teamId });
+    if (volume.providerVolumeId === null)
+      throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} does not exist yet; try again in a moment.`);
+    // A shared volume may be attached to a second instance while it is being attached to a first.
+    assertIdle(volume, volumeProvider.profile.shareable ? [] : existing, clock.now(), options);
+    volumes.set(volumeId, volume);
+  }
+  return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);
+}
+
+/** Attaches volumes that were planned in this transaction, so that no other request can take them. */
+export async function attachAtLaunch(
+  tx: Pick<Transaction, 'volumes'>,
+  { id: deploymentId, userId: by }: Pick<DeploymentRecord, 'id' | 'userId'>,
+  volumes: readonly VolumeRecord[],
+  at: number,
+): Promise<void> {
+  for (const volume of volumes) {
+    const intent = newIntent(volume, { kind: 'attach', by, since: at, until: null });
+    await putIntent(tx, volume, { ...intent, deploymentId }, { status: 'attached' });
+  }
 }

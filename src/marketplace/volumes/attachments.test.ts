@@ -3,8 +3,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { putIntent } from './intents.ts';
-import { releaseVolumes } from './settle.ts';
+import { putIntent, releaseVolumes } from './intents.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 
@@ -95,7 +94,6 @@ describe('a detachment', () => {
       return nth === 1 ? { lateMs: 25_000 } : { error: limited };
     };
     expect(await detach()).toBe('PROVIDER_SLOW');
-    await world.update(deploymentId, { action: null });
     expect(await detach()).toBe('done');
     await sync();
     expect(truly()).toEqual([]);

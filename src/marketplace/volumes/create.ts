@@ -9,10 +9,10 @@ import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { toAttachment, type VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
-import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
+import { requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { beginVolumeAction } from './intents.ts';
+import { assertUnchanging } from './intents.ts';
 import { assertFits, assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
 import { showVolume } from './read.ts';
@@ -42,17 +42,16 @@ export async function createVolume(
     const deployment =
       input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
     const now = clock.now();
-    const price = await newPrice(
-      tx,
-      teamId,
-      hourlyRate(volumeProvider.profile, { region, cloudId, sizeGb: input.sizeInGb }),
-      now,
-    );
+    const priced = { teamId, region, cloudId, sizeGb: input.sizeInGb };
+    const price = await newPrice(tx, volumeProvider.profile, priced, now);
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
-    if (deployment !== null) await assertAttachable(tx, volumeProvider, wanted, deployment);
+    if (deployment !== null) {
+      await assertAttachable(tx, volumeProvider, wanted, deployment);
+      await assertUnchanging(tx, deployment, now, options);
+    }
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
   const made = await whenWritten(deps, record.id, deadline, async () => {
@@ -104,7 +103,7 @@ async function assertAttachable(
 }
 
 async function insert(
-  { random, options, installationId }: CreateVolumeDeps,
+  { random, installationId }: CreateVolumeDeps,
   tx: Transaction,
   { profile, provider }: VolumeProvider,
   { userId }: Caller,
@@ -153,7 +152,6 @@ async function insert(
   };
   await tx.volumes.insert(record);
   if (deployment !== null) {
-    await beginVolumeAction(tx, deployment, { by: userId, now }, options);
     const intent = newIntent({ revision: 0 }, { kind: 'attach', by: userId, since: now, until: null });
     const deploymentId = deployment.id;
     await tx.volumes.putAttachment(toAttachment(record, deploymentId, { ...intent, deploymentId }));

@@ -3,12 +3,11 @@ import { grant, intent, volume } from '../../../test/support/rows/marketplace-ro
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { postDue } from '../ledger/post-due.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
-import { attachVolume, detachVolume } from './attach.ts';
+import { attachVolume, detachVolume, planLaunchVolumes } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { planLaunchVolumes } from './launch.ts';
+import { releaseVolumes } from './intents.ts';
 import { readVolume } from './read.ts';
-import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 

@@ -2,12 +2,12 @@ import { type ApiError, invalid } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { endBilling } from '../ledger/segments.ts';
 import { isActive } from '../model/deployment-record.ts';
+import { hasTimedOut } from '../model/intent.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
-import { type AskedVolume, askVolume, assertIdle, hasTimedOut } from './intents.ts';
-import { awaitVolume, endUnmade } from './settle.ts';
+import { type AskedVolume, askVolume, assertIdle, awaitVolume, endUnmade } from './intents.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
 export type DeleteDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers'>;

@@ -4,8 +4,7 @@ import { newIntent } from '../model/intent.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { putIntent } from './intents.ts';
-import { releaseVolumes } from './settle.ts';
+import { putIntent, releaseVolumes } from './intents.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 

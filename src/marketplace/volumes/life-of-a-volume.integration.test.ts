@@ -1,16 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/doubles/provider-faults.ts';
 import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import { attachedVolumeSchema, detachedVolumeSchema, updatedVolumeSchema } from '../contract/volume.ts';
 import { postDue } from '../ledger/post-due.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
+import { assertUnchanging, releaseVolumes } from './intents.ts';
 import { listVolumeRegions, readVolumePricing } from './locations.ts';
 import { listVolumes, readVolume } from './read.ts';
-import { releaseVolumes } from './settle.ts';
 import { bodyFor, caller, makeVolume, openWorld, stranger, type World } from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 
@@ -29,6 +30,15 @@ const segments = (id: string) => world.deps.store.read.ledger.segmentsOf('volume
 const deployment = (id: string) => world.deps.store.read.deployments.byId(id);
 const attachmentsOf = (deploymentId: string) => world.deps.store.read.volumes.attachmentsOf({ deploymentId });
 const only = async () => (await world.volumes())[0];
+/** Whether the deployment accepts no other change. */
+const isHeld = async (id: string) => {
+  const { store, options } = world.deps;
+  const record = (await deployment(id)) as DeploymentRecord;
+  return assertUnchanging(store.read, record, world.clock.now(), options).then(
+    () => false,
+    () => true,
+  );
+};
 
 async function failure(promise: Promise<unknown>): Promise<ApiError> {
   const error = await world.settle(promise).catch((caught: unknown) => caught);
@@ -95,12 +105,37 @@ describe('an attachment', () => {
       const startedAt = world.clock.now();
       const changing = world.settle(change(world.deps, caller, volumeId, id));
       await world.clock.advance(0);
-      expect((await deployment(id))?.action?.kind).toBe('volume');
+      expect(await isHeld(id)).toBe(true);
       await changing;
       expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(10_000);
-      expect(await deployment(id)).toMatchObject({ status: 'running', action: null });
+      expect(await deployment(id)).toMatchObject({ status: 'running' });
+      expect(await isHeld(id)).toBe(false);
     },
   );
+
+  it('that restarts a spot instance does not stop its deployment, also if the answer to a poll arrives late', async () => {
+    const { volumeId, region } = await create('e');
+    const { id, providerInstanceId } = await world.deploy('e', region, { instanceType: 'SPOT' });
+    world.plain('e').blink(providerInstanceId ?? '', 'STOPPED', 10_000);
+    const { client } = world.provider('e');
+    const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>();
+    const pollInstance = client.pollInstance.bind(client);
+    vi.spyOn(client, 'pollInstance').mockImplementationOnce(async (...args) => {
+      const answer = await pollInstance(...args);
+      await arrives;
+      return answer;
+    });
+    const attaching = world.settle(attachVolume(world.deps, caller, volumeId, id));
+    await world.clock.advance(5_000);
+    const late = world.pollDeployment('e', id);
+    await world.clock.advance(0);
+    await world.pollDeployment('e', id);
+    expect(await deployment(id)).toMatchObject({ status: 'running' });
+    await attaching;
+    arrive();
+    await late;
+    expect(await deployment(id)).toMatchObject({ status: 'running' });
+  });
 
   it('that is slow is 504 and is finished later', async () => {
     const volume = await create('d');
@@ -108,10 +143,10 @@ describe('an attachment', () => {
     world.plain('d').options.volumeMs = 60_000;
     const error = await failure(attachVolume(world.deps, caller, volume.volumeId, id));
     expect(error.code).toBe('PROVIDER_SLOW');
-    expect((await deployment(id))?.action?.kind).toBe('volume');
+    expect(await isHeld(id)).toBe(true);
     await world.clock.advance(60_000);
     await sync('d');
-    expect((await deployment(id))?.action).toBeNull();
+    expect(await isHeld(id)).toBe(false);
     expect(await only()).toMatchObject({ status: 'attached' });
     expect(await attachmentsOf(id)).toMatchObject([{ state: 'attached' }]);
   });
@@ -266,7 +301,7 @@ describe('a change that the provider refuses', () => {
       expect(first).toMatchObject({ volumeId, name: 'data', sizeGb: 100, status: 'available', action: null });
       expect(await segments(first?.id ?? '')).toMatchObject([{ endedAt: null }]);
       expect(await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).toEqual([]);
-      expect((await deployment(deploymentId))?.action).toBeNull();
+      expect(await isHeld(deploymentId)).toBe(false);
       if (name !== 'createVolume') return;
       expect(last).toMatchObject({ status: 'deleted', startedAt: null, action: null });
       expect(await segments(last?.id ?? '')).toEqual([]);

@@ -3,6 +3,7 @@ import { invalid } from '../contract/errors.ts';
 import type { VolumePricing, VolumeRegion, VolumeRegions } from '../contract/volume.ts';
 import { type Price, priceFor } from '../discounts/price.ts';
 import type { Reader } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { isInStock } from '../offers/to-offer.ts';
 import type { VolumeProfile } from '../providers/profile.ts';
 import {
@@ -14,6 +15,7 @@ import {
 } from '../providers/provider.ts';
 import {
   hasClouds,
+  hourlyRate,
   ratePerGb,
   requestedVolumeProvider,
   type VolumeProvider,
@@ -55,8 +57,9 @@ export function findPlace(
   const inRegion = places.filter(({ location }) => location.id === region);
   if (inRegion.length === 0)
     throw invalid('region', `expected a region with volumes: ${namesOf(places.map((it) => it.location.id))}`);
-  if (!hasClouds(profile)) return withoutCloud(inRegion, name, cloudId);
-  if (cloudId === undefined)
+  if (!hasClouds(profile) && cloudId !== undefined)
+    throw invalid('cloudId', `${name} has no clouds to choose from`);
+  if (hasClouds(profile) && cloudId === undefined)
     throw invalid('cloudId', `required for ${name}; GET /api/volumes/regions lists them`);
   const place = inRegion.find(({ cloud }) => cloud?.id === cloudId);
   if (place === undefined)
@@ -65,11 +68,6 @@ export function findPlace(
       `expected a cloud of ${region}: ${namesOf(inRegion.map((it) => it.cloud?.id ?? ''))}`,
     );
   return place;
-}
-
-function withoutCloud([place]: VolumePlace[], name: string, cloudId: string | undefined): VolumePlace {
-  if (cloudId !== undefined) throw invalid('cloudId', `${name} has no clouds to choose from`);
-  return place as VolumePlace;
 }
 
 function namesOf(names: readonly string[]): string {
@@ -137,9 +135,10 @@ export function readVolumePricing(
 /** The price for a create or resize (M: Volume, `hourlyRate`: "Discounted rate locked at create/resize"). */
 export async function newPrice(
   read: Pick<Reader, 'discounts'>,
-  teamId: string,
-  originalRateMicroUsd: number,
+  profile: VolumeProfile,
+  volume: Pick<VolumeRecord, 'teamId' | 'region' | 'cloudId' | 'sizeGb'>,
   now: number,
 ): Promise<Price & { discountEndsAt: number | null; lastPriceUpdateAt: number }> {
-  return { ...(await priceFor(read, teamId, originalRateMicroUsd, now)), lastPriceUpdateAt: now };
+  const price = await priceFor(read, volume.teamId, hourlyRate(profile, volume), now);
+  return { ...price, lastPriceUpdateAt: now };
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../contract/errors.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
-import { releaseVolumes } from './settle.ts';
+import { releaseVolumes } from './intents.ts';
 import {
   bodyFor,
   caller,

@@ -7,7 +7,6 @@ import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { type VolumeProvider, volumeProviderOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
-import type { VolumeSnapshot } from './snapshot.ts';
 
 /** How long a read waits for the worker to poll the provider. */
 const FRESH_WITHIN_MS = 2_000;
@@ -59,14 +58,14 @@ export async function listVolumes(
   const found = await read.volumes.page({ teamId, statuses, offset: (page - 1) * limit, limit });
   const volumes: Volume[] = [];
   for (const record of found.volumes)
-    volumes.push(toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), deps));
+    volumes.push(
+      toVolume({ record, attachments: await read.volumes.attachmentsOf({ volumeId: record.id }) }, deps),
+    );
   return { volumes, total: found.total, page, limit, totalPages: Math.ceil(found.total / limit) };
 }
 
 /** How old a shown use of a volume may be. */
 const USAGE_SHOWN_MS = 15 * 60_000;
-
-type ShowDeps = Pick<Deps, 'providers' | 'clock'>;
 
 export async function showVolume(
   { store: { read }, ...deps }: Pick<Deps, 'store' | 'providers' | 'clock'>,
@@ -74,22 +73,16 @@ export async function showVolume(
 ): Promise<Volume> {
   const record = await read.volumes.byVolumeId(volumeId);
   if (record === null) throw new Error(`the volume ${volumeId} no longer exists`);
-  return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), deps);
-}
-
-export function snapshotToVolume({ record, attachments }: VolumeSnapshot, deps: ShowDeps): Volume {
-  const deploymentIds = attachments.map(({ deployment }) => ({ deploymentId: deployment.id }));
-  return toVolume(record, deploymentIds, deps);
+  return toVolume({ record, attachments: await read.volumes.attachmentsOf({ volumeId: record.id }) }, deps);
 }
 
 /**
  * Fields without a known value are omitted (M:), such as `usedCapacityBytes` without a recent report of the provider.
  * Volumes are attached only to deployments, so `attachedToOrderIds` is empty.
  */
-function toVolume(
-  record: VolumeRecord,
-  attachments: readonly Pick<AttachmentRecord, 'deploymentId'>[],
-  { providers, clock }: ShowDeps,
+export function toVolume(
+  { record, attachments }: { record: VolumeRecord; attachments: readonly AttachmentRecord[] },
+  { providers, clock }: Pick<Deps, 'providers' | 'clock'>,
 ): Volume {
   const volumeProvider = volumeProviderOf(providers, record.providerId);
   const virtualIp = volumeProvider?.profile.regions[record.region]?.virtual_ip;

@@ -33,8 +33,8 @@ import type { CatalogOffer, Provider } from '../providers/provider.ts';
 import { toCatalogOffer } from '../providers/to-catalog-offer.ts';
 import { syncDeployment } from '../sync/sync-deployment.ts';
 import { contextOf, WokenWorker } from '../sync/worker.fixture.ts';
+import { attachAtLaunch, planLaunchVolumes } from './attach.ts';
 import { createVolume } from './create.ts';
-import { attachAtLaunch, planLaunchVolumes } from './launch.ts';
 
 export const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const;
 export const caller = { userId };

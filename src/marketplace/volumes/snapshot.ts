@@ -15,31 +15,17 @@ export interface VolumeSnapshot {
   attachments: readonly AttachmentSnapshot[];
 }
 
-/**
- * Reads without locks. The volume's row is read first: as long as its revision is unchanged, the attachments are those of
- * that revision.
- */
+/** Reads the volume and its attachments, without locks, as they were at one moment. */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
 ): Promise<VolumeSnapshot> {
-  const record = await read.volumes.byId(id);
-  if (record === null) throw new Error(`the volume ${id} no longer exists`);
-  return {
-    record,
-    attachments: await withDeployments(read, await read.volumes.attachmentsOf({ volumeId: id })),
-  };
-}
-
-/** Reads the volume and its attachments as they were at one moment. */
-export async function readConsistently(
-  read: Pick<Reader, 'volumes' | 'deployments'>,
-  id: string,
-): Promise<VolumeSnapshot> {
   for (;;) {
-    const snapshot = await readVolumeSnapshot(read, id);
     const record = await read.volumes.byId(id);
-    if (record?.revision === snapshot.record.revision) return snapshot;
+    if (record === null) throw new Error(`the volume ${id} no longer exists`);
+    const attachments = await withDeployments(read, await read.volumes.attachmentsOf({ volumeId: id }));
+    const after = await read.volumes.byId(id);
+    if (after?.revision === record.revision) return { record, attachments };
   }
 }
 

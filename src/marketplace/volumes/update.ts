@@ -6,13 +6,12 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
-import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
+import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { type AskedVolume, askVolume, assertIdle } from './intents.ts';
+import { type AskedVolume, askVolume, assertIdle, awaitVolume } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
-import { showVolume, snapshotToVolume } from './read.ts';
-import { awaitVolume } from './settle.ts';
+import { showVolume, toVolume } from './read.ts';
 import { writeVolume } from './snapshot.ts';
 
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
@@ -47,7 +46,7 @@ export async function updateVolume(
   if (asked === null) return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
   const { toSizeGb = 0 } = asked.intent;
   const done = await awaitVolume(deps, asked, ({ record }) => record.sizeGb >= toSizeGb);
-  return updatedVolumeSchema.parse(snapshotToVolume(done, deps));
+  return updatedVolumeSchema.parse(toVolume(done, deps));
 }
 
 /** The last name wins: a pending resize must not restore an older one. */
@@ -69,12 +68,7 @@ async function assertMayGrow(
 ): Promise<void> {
   const { id, teamId, sizeGb } = record;
   const now = deps.clock.now();
-  const { rateMicroUsd } = await newPrice(
-    tx,
-    teamId,
-    hourlyRate(profile, { ...record, sizeGb: toSizeGb }),
-    now,
-  );
+  const { rateMicroUsd } = await newPrice(tx, profile, { ...record, sizeGb: toSizeGb }, now);
   await assertAffordable(deps, tx, { teamId, rateMicroUsd, insteadOf: id }, now);
   await assertWithinLimits(deps, tx, teamId, { volumeGb: toSizeGb - sizeGb });
 }

@@ -127,7 +127,7 @@ export function describeResources(storeOf: () => Store): void {
         runningDeployment({ id: 'd', ...stopped }),
         runningDeployment({ id: 'e', ...stopped }),
         runningDeployment({ id: 'f', ...stopped, action: resume }),
-        runningDeployment({ id: 'g', ...stopped, action: intent('volume') }),
+        runningDeployment({ id: 'g', ...stopped, action: intent('restart') }),
         deployment({ id: 'over', status: 'terminated' }),
         deployment({ id: 'foreign', teamId: 'team-2' }),
       );

@@ -2,7 +2,7 @@ import {
   type DeploymentRecord,
   untouchedDeployment,
 } from '../../../src/marketplace/model/deployment-record.ts';
-import type { Intent } from '../../../src/marketplace/model/intent.ts';
+import type { Intent, IntentKind } from '../../../src/marketplace/model/intent.ts';
 import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
@@ -178,7 +178,10 @@ export function runningDeployment(changes: Partial<DeploymentRecord> = {}): Depl
 }
 
 /** A change that was sent once and has no answer. */
-export function intent<Kind extends string>(kind: Kind, changes: Partial<Intent<Kind>> = {}): Intent<Kind> {
+export function intent<Kind extends IntentKind>(
+  kind: Kind,
+  changes: Partial<Intent<Kind>> = {},
+): Intent<Kind> {
   const { since = now, attempt = 1 } = changes;
   const sentAt = attempt === 0 ? null : since;
   return { id: 1, kind, since, by: userId, until: null, attempt, sentAt, answer: null, ...changes };

@@ -54,7 +54,32 @@ function eachPath(work: (call: CommandCall, path: string) => void): Command {
   };
 }
 
-const printEach = eachPath(({ guest, out }, path) => out(guest.files.read(path).content));
+const textOf = ({ guest }: CommandCall, path: string): string =>
+  kernelFiles[path]?.(guest.facts()) ?? guest.files.read(path).content;
+
+const printEach = eachPath((call, path) => call.out(textOf(call, path)));
+
+/** tail(1), with `-c` only. */
+const printEnd: Command = (call) => {
+  const [option, bytes, ...args] = call.args;
+  if (option !== '-c') return 1;
+  const cut = (text: string) => Buffer.from(text).subarray(-Number(bytes)).toString();
+  return eachPath((of, path) => of.out(cut(textOf(of, path))))({ ...call, args });
+};
+
+const kernelFiles: Readonly<Record<string, (facts: GuestFacts) => string>> = {
+  '/proc/meminfo': ({ spec }) => `MemTotal: ${toKib(spec.memoryGb)} kB\n`,
+  '/proc/mounts': (facts) =>
+    disksOf(facts)
+      .map(({ name, path }) => `/dev/${name} ${path} ext4 rw 0 0\n`)
+      .join(''),
+};
+
+const toKib = (gb: number): number => Math.floor((gb * 1e9) / 1024);
+
+const countBytes = eachPath(({ guest, out }, path) =>
+  out(`${Buffer.byteLength(guest.files.read(path).content)} ${path}\n`),
+);
 
 const listEach = eachPath(({ guest, out }, path) => {
   const names = guest.files.list(path)?.filter((name) => !name.startsWith('.'));
@@ -106,7 +131,7 @@ const cloudInit: Command = async (call) => {
   return 0;
 };
 
-const nvidiaSmi: Command = ({ guest, out, err }) => {
+const nvidiaSmi: Command = ({ guest, args, out, err }) => {
   const { gpuCount, gpuType = 'GPU', ref } = guest.facts().spec;
   if (gpuCount === 0) {
     err('bash: nvidia-smi: command not found\n');
@@ -114,6 +139,10 @@ const nvidiaSmi: Command = ({ guest, out, err }) => {
   }
   const model = /nvidia/i.test(gpuType) ? gpuType : `NVIDIA ${gpuType}`;
   for (let index = 0; index < gpuCount; index++) {
+    if (args[0]?.startsWith('--query-gpu=')) {
+      out(`${model}, [N/A]\n`);
+      continue;
+    }
     const hex = createHash('sha256').update(`${ref}/${index}`).digest('hex');
     const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, 'GPU-$1-$2-$3-$4-$5');
     out(`GPU ${index}: ${model} (UUID: ${uuid})\n`);
@@ -126,14 +155,28 @@ function uptime({ facts, clock }: Guest): string {
   return ` up ${minutes} min,  1 user,  load average: 0.00, 0.00, 0.00`;
 }
 
-/** The root disk and the volumes: device, size and mount point. */
-function listDisks({ spec, volumes }: GuestFacts): string {
-  const disks = [
+/** The root disk and the volumes. */
+function disksOf({ spec, volumes }: GuestFacts): { name: string; sizeGb: number; path: string }[] {
+  return [
     { sizeGb: spec.rootDiskGb, path: '/' },
     ...volumes.map(({ ref, sizeGb }) => ({ sizeGb, path: `/mnt/${ref}` })),
-  ];
-  return disks
-    .map(({ sizeGb, path }, nth) => `vd${String.fromCharCode(97 + (nth % 26))}  ${sizeGb}G  disk  ${path}`)
+  ].map((disk, nth) => ({ ...disk, name: `vd${String.fromCharCode(97 + (nth % 26))}` }));
+}
+
+/** lsblk(8): device, size and mount point; with `-dbnro NAME,TYPE,SIZE` those columns, in bytes. */
+function listDisks(facts: GuestFacts, { args }: CommandCall): string {
+  return disksOf(facts)
+    .map(({ name, sizeGb, path }) =>
+      args.includes('-dbnro') ? `${name} disk ${sizeGb * 1e9}` : `${name}  ${sizeGb}G  disk  ${path}`,
+    )
+    .join('\n');
+}
+
+/** df(1), with `-Pk` as POSIX has it. */
+function listFileSystems(facts: GuestFacts, call: CommandCall): string {
+  if (!call.args.includes('-Pk')) return listDisks(facts, call);
+  return disksOf(facts)
+    .map(({ name, sizeGb, path }) => `/dev/${name} ${toKib(sizeGb)} 0 ${toKib(sizeGb)} 0% ${path}`)
     .join('\n');
 }
 
@@ -180,6 +223,8 @@ export const commands: Record<string, Command> = {
   ls: (call) => listEach(call.args.some((arg) => !arg.startsWith('-')) ? call : { ...call, args: ['.'] }),
   rm: eachPath(({ guest }, path) => guest.files.remove(path)),
   stat,
+  tail: printEnd,
+  wc: countBytes,
   hostname: print(({ spec }) => spec.hostname),
   whoami: print((_, { user }) => user),
   id: print((_, { user }) =>
@@ -191,7 +236,7 @@ export const commands: Record<string, Command> = {
   uptime: print((_, { guest }) => uptime(guest)),
   nproc: print(({ spec }) => String(spec.vcpus)),
   free: print(({ spec }) => `       total\nMem:   ${spec.memoryGb}G`),
-  df: print(listDisks),
+  df: print(listFileSystems),
   lsblk: print(listDisks),
   'nvidia-smi': nvidiaSmi,
   'cloud-init': cloudInit,

@@ -12,6 +12,7 @@ import {
 import { activeStatuses, type DeploymentStatus, deploymentStatuses } from '../../contract/deployment.ts';
 import { costsOf } from '../../ledger/balance.ts';
 import { type DeploymentRecord, isLost } from '../../model/deployment-record.ts';
+import type { Intent } from '../../model/intent.ts';
 import { findTeam } from '../../model/own-rows.ts';
 import type { DeploymentSearch, Reader } from '../../model/store.ts';
 import {
@@ -124,13 +125,15 @@ function toDeploymentRow(record: DeploymentRecord): DeploymentRow {
 
 /** The details of a deployment; null: not found. */
 export async function readDeployment(
-  read: Pick<Reader, 'deployments' | 'ledger' | 'discounts'>,
+  read: Pick<Reader, 'deployments' | 'volumes' | 'ledger' | 'discounts'>,
   id: string,
   now: number,
 ): Promise<DeploymentDetail | null> {
   const record = await read.deployments.byId(id);
   if (record === null) return null;
   const costOf = await costsOf(read, [record], now);
+  const attachments = await read.volumes.attachmentsOf({ deploymentId: id });
+  const changes = [record.action, ...attachments.map(({ intent }) => intent)];
   const { loginUser, ipAddress, sshPort, gpuCount, gpuModel } = record;
   return {
     ...toDeploymentRow(record),
@@ -142,7 +145,7 @@ export async function readDeployment(
     request_id: record.launch.requestId ?? null,
     endpoint: ipAddress === null ? null : `${loginUser}@${ipAddress}:${sshPort}`,
     failure_details: record.failureDetails,
-    action: describeAction(record),
+    action: describeAction(changes.find((intent) => intent !== null)),
     suspicion: describeSuspicion(record),
     ssh: describeProof(record),
     cleanup: record.cleanup,
@@ -154,8 +157,8 @@ export async function readDeployment(
   };
 }
 
-function describeAction({ action }: DeploymentRecord): string | null {
-  if (action === null) return null;
+function describeAction(action: Intent | null | undefined): string | null {
+  if (!action) return null;
   const accepted = action.answer === 'accepted' ? ', accepted by the provider' : '';
   return `${action.kind} since ${toTime(action.since)}${accepted}`;
 }

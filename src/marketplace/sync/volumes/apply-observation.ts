@@ -3,13 +3,12 @@ import { orProviderError, ProviderError } from '../../../client/orchestrator-cli
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling, startBilling } from '../../ledger/segments.ts';
 import { isActive } from '../../model/deployment-record.ts';
+import { hasTimedOut } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, toAttachment, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
-import { hourlyRate } from '../../providers/volume-provider.ts';
-import { detachIntent, hasTimedOut } from '../../volumes/intents.ts';
+import { detachIntent, writeAttachment } from '../../volumes/intents.ts';
 import { sizeLimits } from '../../volumes/limits.ts';
 import { newPrice } from '../../volumes/locations.ts';
-import { writeAttachment } from '../../volumes/settle.ts';
 import {
   type AttachmentSnapshot,
   isAttachedAtProvider,
@@ -59,12 +58,14 @@ export async function applyVolumeObservation(
     const after = isResized ? await withPrice(context, tx, observed, now) : observed;
     await writeVolume(tx, record, { ...after, observedAt: begunAt });
     for (const { before, after } of changes) await writeAttachment(tx, record, before.deployment, after);
-    if (isResized || after.startedAt !== record.startedAt) await bill(context, tx, after, now);
+    const subject = { subjectKind: 'volume', subjectId: record.id, teamId: record.teamId } as const;
+    if (isResized || after.startedAt !== record.startedAt)
+      await startBilling(context, tx, { ...subject, state: 'stored', at: now, price: after });
     return after.providerSizeGb === record.providerSizeGb ? null : after.providerSizeGb;
   });
   if (providerSizeGb !== null)
     context.log.warn(
-      { ...logNames(snapshot.record), provider: context.provider.id, providerSizeGb },
+      { ...logNames(snapshot.record), providerSizeGb },
       'the provider shows another size of a volume than was asked for: its user sees and pays the size that was asked for; ask the provider why',
     );
 }
@@ -149,24 +150,7 @@ async function withPrice(
   now: number,
 ): Promise<VolumeRecord> {
   const at = await endBilling(context, tx, 'volume', record.id, now);
-  const rate = hourlyRate(context.volumeProvider.profile, record);
-  return { ...record, ...(await newPrice(tx, record.teamId, rate, at)) };
-}
-
-async function bill(
-  { random }: VolumeContext,
-  tx: Transaction,
-  { id, teamId, originalRateMicroUsd, rateMicroUsd, discountPercentage }: VolumeRecord,
-  at: number,
-): Promise<void> {
-  await startBilling({ random }, tx, {
-    subjectKind: 'volume',
-    subjectId: id,
-    teamId,
-    state: 'stored',
-    at,
-    price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
-  });
+  return { ...record, ...(await newPrice(tx, context.volumeProvider.profile, record, at)) };
 }
 
 /** The size that counts as the provider's. One above its limit is a mistake, unless it was asked for. */

@@ -1,11 +1,9 @@
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
-import { withAttempt } from '../../model/intent.ts';
-import type { Transaction } from '../../model/store.ts';
+import { hasTimedOut, withAttempt } from '../../model/intent.ts';
 import { logNames, type VolumeIntent } from '../../model/volume-record.ts';
-import { beginVolumeAction, isExclusive } from '../../volumes/intents.ts';
-import { removeAttachment, withdraw } from '../../volumes/settle.ts';
+import { isExclusive, removeAttachment, withdraw } from '../../volumes/intents.ts';
 import { isAttachedAtProvider, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import { onLastAttempt, type Pending, type Shown, send, type VolumeContext } from './step.ts';
 
@@ -35,7 +33,11 @@ export async function syncAttachments(
     const pending = { ...current, intent };
     const silentMs = context.clock.now() - (intent.sentAt ?? Number.NEGATIVE_INFINITY);
     if (isGivenUp(context, intent, deployment, observed)) await giveUp(context, pending);
-    else if (silentMs >= REPEATED_AFTER_MS && isToSend(intent, deployment) && !isExclusive(current.record)) {
+    else if (
+      silentMs >= REPEATED_AFTER_MS &&
+      isToSend(context, intent, deployment) &&
+      !isExclusive(current.record)
+    ) {
       const answer = await orProviderError(sendAttachment(context, pending, deployment));
       if (answer instanceof ProviderError) failure ??= answer;
     }
@@ -43,10 +45,16 @@ export async function syncAttachments(
   if (failure !== undefined) throw failure;
 }
 
-function isToSend({ kind }: VolumeIntent, deployment: DeploymentRecord): boolean {
-  if (kind === 'attach') return deployment.status === 'running';
+/** Whether the deployment allows the call: during a stop, a start or a restart it waits. */
+function isToSend(
+  { clock, options }: VolumeContext,
+  { kind }: VolumeIntent,
+  { status, action, cleanup }: DeploymentRecord,
+): boolean {
+  if (action !== null && !hasTimedOut(action, clock.now(), options)) return false;
+  if (kind === 'attach') return status === 'running';
   // The deletion of the instance detaches its volumes.
-  return isActive(deployment) || deployment.cleanup !== 'wanted';
+  return isActive({ status }) || cleanup !== 'wanted';
 }
 
 /** Whether to give the attachment up. The time limit of a volume named at a launch starts when the instance runs. */
@@ -94,7 +102,10 @@ export async function sendAttachment(
   const shown = await orProviderError(
     send(context, pending, call, async (tx, { attachments }) => {
       const locked = attachments.find((it) => it.deploymentId === deployment.id)?.deployment;
-      return locked !== undefined && holdDeployment(context, tx, intent, locked);
+      if (locked === undefined || !isToSend(context, intent, locked)) return false;
+      // The instance may restart from now on. A poll that began before is not applied.
+      if (isActive(locked)) await tx.deployments.update(locked);
+      return true;
     }),
   );
   if (!(shown instanceof ProviderError)) return shown;
@@ -107,21 +118,4 @@ export async function sendAttachment(
     });
   }
   throw shown;
-}
-
-/** Whether the deployment allows the call. On a running deployment, its intent blocks other changes. */
-async function holdDeployment(
-  { clock, options }: VolumeContext,
-  tx: Transaction,
-  { kind }: VolumeIntent,
-  deployment: DeploymentRecord,
-): Promise<boolean> {
-  const { action, status, userId: by } = deployment;
-  if (status !== 'running') return kind === 'detach';
-  const now = clock.now();
-  if (action === null) await beginVolumeAction(tx, deployment, { by, now, isSent: true }, options);
-  else if (action.kind === 'volume')
-    await tx.deployments.update({ ...deployment, action: withAttempt(action, now) });
-  else return false;
-  return true;
 }

@@ -5,7 +5,7 @@ import { isUnsent } from '../../model/intent.ts';
 import { isNamedForAnother } from '../../model/names.ts';
 import { type Reader, StoreUnavailable } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
-import { endUnmade } from '../../volumes/settle.ts';
+import { endUnmade } from '../../volumes/intents.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { beginAttempt, onLastAttempt, type Pending, settleError, type VolumeContext } from './step.ts';
 
@@ -99,7 +99,7 @@ async function keepMade(
         continue;
       }
       log.error(
-        { ...logNames(record), err: error, provider: record.providerId, providerVolumeId: made.id },
+        { ...logNames(record), err: error, providerVolumeId: made.id },
         'could not write the id of a volume that the provider made: if the volume becomes `error` here, delete it there',
       );
       throw error;
@@ -157,17 +157,17 @@ async function recordMade(
   );
   if (report === null) return;
   const ids = { providerVolumeId: providerVolumeId.slice(0, 255), recorded: known.providerVolumeId };
-  const fields = { ...logNames(known), provider: providerId, name: known.providerName, ...ids };
+  const fields = { ...logNames(known), name: known.providerName, ...ids };
   log[report === 'too late' ? 'warn' : 'error'](fields, reports[report]);
 }
 
 /** Ends a create whose outcome is unknown. The volume is not billed, and an operator must check the provider. */
 async function giveUp(context: VolumeContext, sent: Pending): Promise<void> {
-  const { providerId, providerName } = sent.record;
+  const { record } = sent;
   if (!(await onLastAttempt(context, sent, (tx, current) => endUnmade(tx, current, { status: 'error' }))))
     return;
   context.log.error(
-    { ...logNames(sent.record), provider: providerId, name: providerName },
+    { ...logNames(record), name: record.providerName },
     'the answer to the create of a volume was lost: check the provider for a volume of this name, and delete it there',
   );
 }

@@ -3,9 +3,10 @@ import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isActive } from '../../model/deployment-record.ts';
 import { isUnsent } from '../../model/intent.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import { refusedError } from '../../providers/intended-call.ts';
 import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
 import { acceptDeletion, isBeingDeleted, stillAttached } from '../../volumes/delete.ts';
-import { dropAttachments } from '../../volumes/settle.ts';
+import { toCall, writeAttachment } from '../../volumes/intents.ts';
 import { readVolumeSnapshot, transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
 import { applyVolumeObservation } from './apply-observation.ts';
 import { volumeHolderOf } from './creation.ts';
@@ -16,7 +17,6 @@ import {
   type Pending,
   refuse,
   settleError,
-  toApiError,
   type VolumeContext,
 } from './step.ts';
 
@@ -46,7 +46,7 @@ async function isFree(context: VolumeContext, asked: Pending, providerVolumeId: 
   const volume = await orProviderError(getVolume(context, providerVolumeId));
   if (volume instanceof ProviderError) {
     if (!ABOUT_THIS_CALL.includes(volume.problem)) throw volume;
-    await refuse(context, asked, toApiError(asked, volume));
+    await refuse(context, asked, refusedError(toCall(asked), volume));
     return false;
   }
   const holders = volume === null ? [] : await activeHolders(context, volume);
@@ -144,7 +144,7 @@ async function endDeletion(
       }
       await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
       await tx.losses.release(id);
-      await dropAttachments(tx, record, attachments);
+      for (const { deployment } of attachments) await writeAttachment(tx, record, deployment, 'gone');
       return { names: logNames(record), holder };
     },
     (tx) => tx.losses.lock(providerId),
@@ -166,9 +166,8 @@ async function alarm(
   const now = clock.now();
   const since = Math.max(volume.observedAt ?? 0, volume.deletedAt ?? 0);
   if (now - since < options.polling.actionMs) return;
-  const { providerId, providerVolumeId } = volume;
   log.error(
-    { ...logNames(volume), provider: providerId, providerVolumeId, reason },
+    { ...logNames(volume), providerVolumeId: volume.providerVolumeId, reason },
     'a deleted volume may still exist at the provider and cost money: its deletion is retried until the provider confirms it',
   );
   await store.transact(async (tx) => {

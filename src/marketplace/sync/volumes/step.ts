@@ -1,14 +1,12 @@
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
-import { ApiError } from '../../contract/errors.ts';
+import type { ApiError } from '../../contract/errors.ts';
 import { type Intent, isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames } from '../../model/volume-record.ts';
-import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
 import { refusedError } from '../../providers/intended-call.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { type AskedVolume, putIntent } from '../../volumes/intents.ts';
-import { toCall, withdraw } from '../../volumes/settle.ts';
+import { type AskedVolume, putIntent, toCall, withdraw } from '../../volumes/intents.ts';
 import { currentOf, transactOnVolume, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 
@@ -116,8 +114,8 @@ export async function settleError(
 ): Promise<boolean> {
   const { record, intent } = sent;
   const { problem, code, said, status } = error;
-  if (isUndone(intent, error) && (await refuse(context, sent, toApiError(sent, error)))) {
-    const fields = { ...logNames(record), provider: record.providerId, action: intent.kind };
+  if (isUndone(intent, error) && (await refuse(context, sent, refusedError(toCall(sent), error)))) {
+    const fields = { ...logNames(record), action: intent.kind };
     context.log.warn({ ...fields, problem, code, said }, 'the provider refused a change of a volume');
     return true;
   }
@@ -156,21 +154,4 @@ export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
 /** Whether the refusal is about the change itself, not about the caller, the rate or a running operation. */
 function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
   return !mayHaveHappened && code !== 'operation_in_progress' && !ABOUT_THIS_CALL.includes(problem);
-}
-
-const shortages: Readonly<Record<Shortage, string>> = {
-  out_of_stock:
-    'does not have enough free storage there: try a smaller size, another region or another provider',
-  quota_exceeded: 'allows this marketplace no more storage: try another provider',
-};
-
-/** The error for the user. The provider's own text goes to the log only. */
-export function toApiError(pending: Pending, error: ProviderError): ApiError {
-  const { providerId, volumeId } = pending.record;
-  const reason = shortageOf(error);
-  if (reason !== undefined)
-    return new ApiError('VALIDATION_ERROR', `${providerId} ${shortages[reason]}; nothing changed.`, {
-      details: { volumeId, reason },
-    });
-  return refusedError(toCall(pending), error);
 }

@@ -1,18 +1,26 @@
 import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
+import { endBilling } from '../../ledger/segments.ts';
 import { isExpired, isUnsent } from '../../model/intent.ts';
-import { logNames } from '../../model/volume-record.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { notReached } from '../../providers/intended-call.ts';
+import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
+import type { Provider } from '../../providers/provider.ts';
 import { toVolumeProvider } from '../../providers/volume-provider.ts';
 import { isBeingDeleted } from '../../volumes/delete.ts';
-import { toCall } from '../../volumes/settle.ts';
-import { isInTransit, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
+import { toCall } from '../../volumes/intents.ts';
+import {
+  isInTransit,
+  readVolumeSnapshot,
+  transactOnVolume,
+  type VolumeSnapshot,
+  writeVolume,
+} from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 import { applyVolumeObservation, credibleGb } from './apply-observation.ts';
 import { sendAttachment, syncAttachments } from './attachments.ts';
 import { syncCreation } from './creation.ts';
 import { proveDeletion, startDeletion } from './deletion.ts';
-import { endBillOfFailed, getKnownVolume } from './observe.ts';
-import { type Pending, refuse, type Shown, send, type VolumeContext } from './step.ts';
+import { getVolume, type Pending, refuse, type Shown, send, type VolumeContext } from './step.ts';
 
 /** Pauses between two syncs of a volume: while a request waits, while it changes, while it is broken, and at rest. */
 const AWAITED_MS = 1_500;
@@ -29,7 +37,7 @@ export async function syncVolume(sync: SyncContext, id: string): Promise<number 
   const error = await orProviderError(step(context, snapshot));
   if (error instanceof ProviderError) {
     const { problem, message } = error;
-    const fields = { ...logNames(snapshot.record), provider: volumeProvider.provider.id, problem, message };
+    const fields = { ...logNames(snapshot.record), problem, message };
     context.log.debug(fields, 'a call about a volume failed');
   }
   const after = await readVolumeSnapshot(sync.store.read, id);
@@ -106,4 +114,52 @@ async function sendResize(context: VolumeContext, pending: Pending): Promise<Sho
   if (isShown || providerVolumeId === null) return null;
   const { provider, call } = context;
   return send(context, pending, () => provider.client.resizeVolume(providerVolumeId, toSizeGb, call));
+}
+
+/**
+ * Reads the volume from its provider. A 404 is logged once and gives null. The record is then kept, since O: has no
+ * list to confirm the loss.
+ * @throws {ProviderError}
+ */
+async function getKnownVolume(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
+  const { provider, log } = context;
+  const { record } = snapshot;
+  const { volumeId, providerVolumeId } = record;
+  if (providerVolumeId === null) return null;
+  const volume = await getVolume(context, providerVolumeId);
+  if (volume !== null) {
+    unknown.get(provider)?.delete(volumeId);
+    return { snapshot, volume };
+  }
+  const logged = unknown.get(provider) ?? new Set();
+  unknown.set(provider, logged);
+  if (!logged.has(volumeId))
+    log.error(
+      { ...logNames(record), providerVolumeId },
+      'the provider answers 404 for a volume of this marketplace: it is kept and billed; check it at the provider',
+    );
+  logged.add(volumeId);
+  return null;
+}
+
+/** The volumes for which a provider's 404 was already logged. */
+const unknown = new WeakMap<Provider, Set<string>>();
+
+/**
+ * Ends the bill of a volume in `error` once the provider answers 404. The volume keeps its status until its user
+ * deletes it.
+ * @throws {ProviderError}
+ */
+async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
+  const { id, startedAt, deletedAt, providerId, providerVolumeId } = record;
+  if (startedAt === null || deletedAt !== null) return;
+  if (providerVolumeId !== null && (await getVolume(context, providerVolumeId)) !== null) return;
+  // A provider that answers 404 for everything does so for existing volumes too.
+  if (providerVolumeId !== null && !(await isNotFoundTrusted(context, providerId))) return;
+  await transactOnVolume(context.store, id, async (tx, { record: current }) => {
+    if (current.status !== 'error' || current.deletedAt !== null) return;
+    const endedAt = await endBilling(context, tx, 'volume', id, context.clock.now());
+    await writeVolume(tx, current, { deletedAt: endedAt });
+  });
+  context.log.info(logNames(record), 'the provider no longer has a broken volume: its billing has ended');
 }

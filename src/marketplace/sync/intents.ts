@@ -4,8 +4,10 @@ import type { Instance } from '../../contract/instance.ts';
 import { ApiError } from '../contract/errors.ts';
 import { applyObservation } from '../deployments/apply-observation.ts';
 import { type Asked, toCall } from '../deployments/intents.ts';
+import { mayBeOver } from '../deployments/lifecycle.ts';
+import type { Observation } from '../deployments/observe.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { isExpired, isLastAttempt, isUnsent, toRefusal, withAttempt } from '../model/intent.ts';
+import { isAwaited, isExpired, isLastAttempt, isUnsent, toRefusal, withAttempt } from '../model/intent.ts';
 import { shortageOf } from '../providers/capabilities.ts';
 import { notReached, refusedError } from '../providers/intended-call.ts';
 import type { SyncContext } from './context.ts';
@@ -40,7 +42,7 @@ async function beginAttempt({ store, clock }: SyncContext, id: string): Promise<
   return store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     const { action = null, providerInstanceId = null } = record ?? {};
-    if (record === null || action === null || action.kind === 'volume' || !isUnsent(action)) return null;
+    if (record === null || action === null || !isUnsent(action)) return null;
     const now = clock.now();
     if (providerInstanceId === null || isExpired(action, now)) {
       const refusal = toRefusal(action, notReached(toCall({ ...record, action })));
@@ -77,7 +79,7 @@ async function settleError(context: SyncContext, sent: Sent, error: ProviderErro
   await onLastAttempt(context, sent, (record) => ({ ...record, action: null, refusal }));
   const { problem, code, said } = error;
   context.log.warn(
-    { ...logNames(sent), provider: sent.providerId, action: sent.action.kind, problem, code, said },
+    { ...logNames(sent), action: sent.action.kind, problem, code, said },
     'the provider refused a change of a deployment',
   );
 }
@@ -131,19 +133,67 @@ async function onLastAttempt(
   });
 }
 
-/** The provider's own text goes to the log only. */
 function refusalOf(sent: Sent, error: ProviderError): ApiError {
-  const { action, providerId } = sent;
-  if (shortageOf(error) === 'quota_exceeded')
-    return new ApiError(
-      'VALIDATION_ERROR',
-      `The quota of this marketplace at ${providerId} is used up; the instance and its data are intact.`,
-      { details: { reason: 'quota_exceeded' } },
+  const isFull = error.problem === 'conflict' && shortageOf(error) !== 'quota_exceeded';
+  if (sent.action.kind !== 'resume' || !isFull) return refusedError(toCall(sent), error);
+  return new ApiError(
+    'OUT_OF_STOCK',
+    `${sent.providerId} has no machine of this type free now; the instance and its data are intact. Try again later.`,
+  );
+}
+
+/** O: Integration is poll-based. A machine that is ONLINE after this time was not stopped. */
+const PAUSE_SHOWS_MS = 60_000;
+
+/** Ends a sent intent of a deployment that is done or has timed out. */
+export async function settleAction(
+  context: SyncContext,
+  record: DeploymentRecord,
+  observation: Observation,
+): Promise<void> {
+  const { clock, options, log } = context;
+  const { action } = record;
+  if (action === null || isUnsent(action)) return;
+  const ageMs = clock.now() - (action.sentAt ?? action.since);
+  const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
+  // An intent that a request still waits for is kept, so that the request can read the outcome.
+  const isAwaitedStill = isAwaited(action, clock.now());
+  const isTooOld = ageMs >= timeoutMs && !isAwaitedStill;
+  const isRestarting = isTooOld ? false : await askForRestart(context, record);
+  if (!isTooOld && isRestarting === null) return;
+  if (isTooOld)
+    log.warn(
+      { ...logNames(record), action: action.kind, answer: action.answer, ageMs },
+      action.kind === 'resume' && action.answer === 'accepted'
+        ? 'the provider accepted a start, and the machine does not run: it stays stopped and can be started again; ask the provider whether it has room'
+        : 'the provider did not show a change in time: it is given up',
     );
-  if (action.kind === 'resume' && error.problem === 'conflict')
-    return new ApiError(
-      'OUT_OF_STOCK',
-      `${providerId} has no machine of this type free now; the instance and its data are intact. Try again later.`,
-    );
-  return refusedError(toCall(sent), error);
+  const checkedAt = clock.now();
+  await context.store.transact(async (tx) => {
+    const latest = await tx.deployments.byId(record.id);
+    if (latest === null || latest.action?.id !== action.id) return;
+    const { answer } = latest.action;
+    const isUnclear = isAwaitedStill && answer !== 'accepted';
+    const seen = { ...latest.action, checkedAt, answer: isRestarting ? ('accepted' as const) : answer };
+    await tx.deployments.update({ ...latest, action: isRestarting || isUnclear ? seen : null });
+  });
+}
+
+function isPauseUnseen(observation: Observation, kind: DeploymentIntent['kind']): boolean {
+  return kind === 'pause' && 'instance' in observation && observation.instance.status === 'ONLINE';
+}
+
+/** Whether a restart is in progress; null: unknown, or there is no restart. */
+async function askForRestart(
+  { clock, provider, health, call }: SyncContext,
+  record: DeploymentRecord,
+): Promise<boolean | null> {
+  const { action, region, offerId, providerInstanceId } = record;
+  if (action?.kind !== 'restart' || providerInstanceId === null) return null;
+  if (!mayBeOver(action, clock.now())) return null;
+  if (provider.catalog.offers.get(offerId)?.announcesRestart !== true) return null;
+  const answer = await orProviderError(provider.client.restartStatus(providerInstanceId, region, call));
+  if (!(answer instanceof ProviderError)) return answer.restarting;
+  health.failed(record, answer);
+  return null;
 }
