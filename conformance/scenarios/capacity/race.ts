@@ -103,17 +103,12 @@ export const raceOnline: Scenario = {
     const { placement, instances, madeAt } = racing;
     const failed: Instance[] = [];
     racing.online = await live(session, instances, failed);
-    const others = [session.inSecondRegion, session.primary].filter(
-      (one) => one !== undefined && isLeft(one),
-    );
-    const alive = [...racing.online.map(({ instance }) => instance), ...others.flatMap((one) => one ?? [])];
-    await readSideBySide(session, 'race', alive);
+    await readSideBySide(session, 'race', aliveIn(session, instances));
     await tryForeignKeys(session, racing.online);
     if (failed.length === 1) await tryOnceMore(session, placement, failed);
     // A list may take ten seconds to show a new instance.
     await session.sleep(Math.max(madeAt + LISTED_MS - session.now(), 0));
     await session.get('race/list-all', '/instances');
-    await listInRegions(session, 'race', alive);
     for (const instance of instances.filter(isLeft)) await session.get('race/read', instancePath(instance));
     await die(session, instances.slice(0, 1).filter(isLeft));
     racing.freedAt = session.now();
@@ -133,6 +128,7 @@ export const race: Scenario = {
     races.delete(session);
     const { placement, availability: path, instances, online, freedAt, madeAt: soldAt } = racing;
     const isRefused = racing.refused.length > 0;
+    await listInRegions(session, 'race', aliveIn(session, instances));
     const again =
       isRefused && freedAt !== undefined && instances[0]?.entry.state === 'gone'
         ? await refill(session, { placement, path, soldAt, freedAt })
@@ -278,6 +274,11 @@ async function tryForeignKeys(session: Session, online: readonly OnlineInstance[
   if (first === undefined) return;
   const owners = [...session.gone.slice(-3), ...(second ? [second.instance.entry.n] : [])];
   for (const owner of owners) await session.login('race/login-foreign', first.shown, 'foreign', { owner });
+}
+
+/** What lives of the race, and beside it. */
+function aliveIn({ inSecondRegion, primary }: Session, instances: readonly Instance[]): Instance[] {
+  return [...instances, inSecondRegion, primary].filter((one) => one !== undefined).filter(isLeft);
 }
 
 /** Whether it is not known to be destroyed. */
