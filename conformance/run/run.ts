@@ -1,6 +1,7 @@
 import { TargetLost } from '../http/reachability.ts';
 import { BudgetError } from '../resources/budget.ts';
 import { LedgerError } from '../resources/ledger-file.ts';
+import { giveUp } from '../scenarios/alone.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import type { EndRecord, TranscriptRecord } from '../transcript/records.ts';
 import { SuiteFault } from '../transcript/transcript.ts';
@@ -75,7 +76,7 @@ async function runScenarios(
       if (error instanceof TargetLost) return { reason: 'target lost', detail: error.message };
       if (signal.aborted) return { reason: 'interrupted', detail: 'it was interrupted' };
       if (!(error instanceof BudgetError)) return faultOf(error);
-      session.skip([scenario.id], error.message);
+      giveUp(session, scenario, error);
     }
   }
   return { reason: 'completed' };

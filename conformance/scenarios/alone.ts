@@ -4,6 +4,7 @@ import { earlyDelete } from './instances/destroy.ts';
 import { elsewhere, elsewhereEnd } from './instances/elsewhere.ts';
 import { destroyAndConfirm } from './instances/purchase.ts';
 import type { Scenario } from './scenario.ts';
+import type { Session } from './session.ts';
 
 /** The scenarios that may be postponed, by the first. */
 export const POSTPONABLE: Readonly<Record<string, readonly Scenario[]>> = {
@@ -12,7 +13,15 @@ export const POSTPONABLE: Readonly<Record<string, readonly Scenario[]>> = {
   'early-delete': [earlyDelete],
 };
 
-/** Runs what found no free unit, or too small a quota, while the run held other instances. */
+/** A purchase of the scenario is over the cap: it is made up for once the run holds less, or its steps are skipped. */
+export function giveUp(session: Session, scenario: Scenario, { message }: BudgetError): void {
+  // The steps of a scenario in several parts begin with its first name.
+  const id = scenario.id.replace(/-(?:create|online|end|alone)$/, '');
+  if (session.holdsInstances && POSTPONABLE[id]?.[0] === scenario) session.postponed.add(id);
+  else session.skip([id], message);
+}
+
+/** Runs what found no free unit, too small a quota or too little money, while the run held other instances. */
 export const alone: Scenario = {
   id: 'alone',
   level: 'full',

@@ -145,6 +145,9 @@ function judgePriceKept(evidence: Evidence): Finding {
 function judgeUnits(evidence: Evidence, fields: readonly string[], factor: number): Finding {
   const compared = withOffers(evidence).flatMap(({ instance, offers, exchange }) =>
     fields.flatMap((field) => {
+      // A stopped instance may have the price of its disk.
+      const isOff = !['PROVISIONING', 'ONLINE'].includes(stringField(instance, 'status') ?? '');
+      if (field === 'price_per_hour' && isOff) return [];
       const shown = numberField(instance, field) ?? 0;
       const ofOffer = field === 'price_per_hour' ? pricesOf(offers) : figuresOf(offers, [field]);
       return shown > 0 && ofOffer.length > 0 ? [{ field, shown, ofOffer, exchange }] : [];

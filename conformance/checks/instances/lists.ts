@@ -35,7 +35,12 @@ export const listChecks: readonly Check[] = [
     scenarios: ['create', 'boot', 'online'],
     judge: judgeListAgrees,
   },
-  { id: 'INS-LIST-005', level: 'full', scenarios: ['race', 'elsewhere'], judge: judgeSeveral },
+  {
+    id: 'INS-LIST-005',
+    level: 'full',
+    scenarios: ['race', 'elsewhere', 'elsewhere-end'],
+    judge: judgeSeveral,
+  },
 ];
 
 /** A list, and the instances of the run that it must have. */

@@ -104,6 +104,12 @@ function judgeOwners(evidence: Evidence, names: readonly (keyof typeof OWNED_FIL
 function judgeLargeFile(evidence: Evidence): Finding {
   const { path, content } = OWNED_FILES.large;
   const { length } = content;
+  const made = evidence.anySteps('companion/create', 'companion/control').find(isSuccess);
+  if (made !== undefined && !made.request.body?.includes(JSON.stringify(content)))
+    return notApplicable(
+      `a first boot with a file of ${length} bytes`,
+      'the create with it was answered 400',
+    );
   return judgePart(evidence, 'bytes', `${path} with its ${length} bytes`, `${length} ${path}\n`);
 }
 

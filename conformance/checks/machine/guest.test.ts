@@ -69,7 +69,7 @@ describe('the size of a machine', () => {
       part('filesystems', 'overlay 39000000 9 9 9% /\ntmpfs 100 0 100 0% /run\n'),
     ],
   ])('%s: %s', (verdict, _what, change) => {
-    expect(verdictOn(records, 'INS-SIZE-001', { 'online/write-file': change })).toBe(verdict);
+    expect(verdictOn(records, 'INS-SIZE-001', { 'online/measure': change })).toBe(verdict);
   });
 
   it.each([
@@ -81,6 +81,19 @@ describe('the size of a machine', () => {
       ['etc', 'var-lib', 'root'].reduce((all, name) => part(name, text)(all), stdout);
     expect(verdictOn(records, 'INS-DISK-002', { [step]: change })).toBe(verdict);
     expect(verdictOn(records, 'INS-DISK-001', { [step]: change })).toBe('pass');
+  });
+});
+
+describe('an image that has a folder in memory', () => {
+  it('need not keep the files in it over a stop', async () => {
+    const records = await recordsOf([{ level: 'lifecycle', scenarios: ['online', 'start'] }]);
+    const lost = (stdout: string) => part('etc', '')(stdout);
+    const on = (source: string) =>
+      part('filesystems', `/dev/vda1 39000000 9 9 9% /\n${source} 39000000 9 9 9% /etc\n`);
+    const verdict = (source: string) =>
+      verdictOn(records, 'INS-DISK-002', { 'online/write-file': on(source), 'start/read-file': lost });
+    expect(verdict('tmpfs')).toBe('pass');
+    expect(verdict('/dev/vda2')).toBe('fail');
   });
 });
 

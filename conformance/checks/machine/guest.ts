@@ -30,10 +30,11 @@ function judgeKept(evidence: Evidence, names: readonly (keyof typeof KEPT_FILES)
   if (written?.rung !== 'done' || login?.rung !== 'done')
     return notTested('no login succeeded on both sides of a stop');
   const before = keptFilesIn(written);
-  const kept = names.filter((name) => before.get(name));
+  const filesystems = partsOf(written).get('filesystems');
+  const kept = names.filter((name) => before.get(name) && isOnDisk(KEPT_FILES[name], filesystems));
   const paths = names.map((name) => KEPT_FILES[name]).join(', ');
   if (kept.length === 0)
-    return notApplicable('a user who may write there', `nothing could be written to ${paths}`);
+    return notApplicable('a user who may write there', `nothing could be written to a disk at ${paths}`);
   const after = keptFilesIn(login);
   return judgeEach(
     kept,
@@ -49,6 +50,21 @@ function judgeKept(evidence: Evidence, names: readonly (keyof typeof KEPT_FILES)
   );
 }
 
+/** Some images have /etc or the root in memory: a file system of its own that is no device. */
+function isOnDisk(path: string, filesystems = ''): boolean {
+  const mounts = [...filesystems.matchAll(/^(\S+) .* (\/\S*)$/gm)].map(([, source = '', at = '']) => ({
+    source,
+    at,
+  }));
+  const { source, at } = mounts
+    .filter((mount) => path.startsWith(mount.at))
+    .reduce((longest, mount) => (mount.at.length > longest.at.length ? mount : longest), {
+      source: '',
+      at: '/',
+    });
+  return at === '/' || source.startsWith('/dev/');
+}
+
 /** A kernel, a file system and GB for GiB may take the rest of what was sold. */
 const LEAST = 0.9;
 const GB = 1e9;
@@ -56,7 +72,7 @@ const GB = 1e9;
 const GPU = /, (?:\d+ MiB|\[N\/A\])$/gm;
 
 function judgeSize(evidence: Evidence): Finding {
-  const [login] = evidence.loginsAt('online/write-file');
+  const [login] = evidence.loginsAt('online/measure');
   const offer = login && offerOf(evidence, login.instanceId);
   if (offer === undefined) return notTested('no read of the offers shows what was sold');
   if (offer['instance_type'] === 'CLUSTER')

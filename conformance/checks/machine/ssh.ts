@@ -97,7 +97,7 @@ export const sshChecks: readonly Check[] = [
   {
     id: 'SSH-KEYS-005',
     level: 'full',
-    scenarios: ['companion', 'race', 'elsewhere'],
+    scenarios: ['companion', 'race', 'elsewhere', 'elsewhere-end'],
     judge: (evidence) =>
       ofThoseThatAnswered(
         evidence.loginsAt('race/login-foreign', 'elsewhere/login-foreign'),

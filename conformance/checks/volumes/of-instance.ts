@@ -95,6 +95,7 @@ function signsOfVolume(login: SshRecord, sizeGb: number): string[] {
 }
 
 function judgeOutlives(evidence: Evidence): Finding {
+  evidence.steps('companion/destroy/delete', 'companion/destroy-stopped/delete');
   const reads = evidence.steps(`${AFTER_INSTANCE}poll`);
   const finding = judgeEachExchange(
     withoutRateLimited(reads),

@@ -1,4 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
+import { BudgetError } from '../../resources/budget.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
 import { isBeyondQuota, isSuccess, listOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -69,14 +70,15 @@ export const raceCreate: Scenario = {
     if (placement === undefined) return;
     const isBeside = session.holdsInstances;
     const racing = await sellOut(session, placement);
+    races.set(session, racing);
     const isShort = racing.instances.length < racing.free || racing.refused.some(isBeyondQuota);
     if (isBeside && (isShort || (await isListedWrongly(session, racing)))) {
       // What the run holds may be why: a unit of a shared stock, or of the account's quota.
+      races.delete(session);
       await die(session, racing.instances);
       session.postponed.add('race');
       return;
     }
-    races.set(session, racing);
     if (racing.refused.length === 0)
       return session.skip(
         ['race/availability-after-refusal', 'race/availability-after-destruction', 'race/refill'],
@@ -131,9 +133,9 @@ export const race: Scenario = {
     await listInRegions(session, 'race', aliveIn(session, instances));
     const again =
       isRefused && freedAt !== undefined && instances[0]?.entry.state === 'gone'
-        ? await refill(session, { placement, path, soldAt, freedAt })
+        ? await refill(session, { placement, path, soldAt, freedAt }).catch(beyondBudget(session))
         : [];
-    await die(session, [...again, ...instances.slice(1)].filter(isLeft));
+    await die(session, [...again, ...instances].filter(isLeft));
     const gone = online.filter(({ instance }) => instance.entry.state === 'gone');
     await Promise.all(gone.map(({ shown }) => session.login('race/login-gone', shown, 'first')));
     if (!isRefused) return;
@@ -142,6 +144,14 @@ export const race: Scenario = {
       session.skip(['race/availability-after-destruction'], 'instances of the race were not seen to be gone');
   },
 };
+
+function beyondBudget(session: Session) {
+  return (error: unknown): [] => {
+    if (!(error instanceof BudgetError)) throw error;
+    session.skip(['race/refill'], error.message);
+    return [];
+  };
+}
 
 async function sellOut(session: Session, placement: Placement): Promise<Racing> {
   const wanted = session.settings.race;

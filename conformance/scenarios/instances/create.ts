@@ -147,13 +147,16 @@ async function startAgain(session: Session, instance: Instance): Promise<Exchang
 /** Buys another primary instance, which is not stopped while it boots, if the platform cannot resume the first. */
 async function replace(session: Session, instance: Instance): Promise<Instance | undefined> {
   await destroyAndConfirm(session, 'boot/unresumed', instance);
+  session.primary = undefined;
+  session.whyNoPrimary =
+    'the first instance obeyed the stop that was sent while it booted, cannot be started again, and no other could be bought';
   const [placement] = await awaitPlacements(session, 'boot/availability', {
     offer: instance.placement.configurationId,
     region: instance.region,
   });
   if (placement === undefined) return undefined;
   const another = await buyInstance(session, { placement, step: 'boot/create' });
-  session.primary = another.instance ?? instance;
+  session.primary = another.instance;
   return another.instance;
 }
 

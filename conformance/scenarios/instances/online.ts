@@ -1,6 +1,6 @@
 import { instancePath } from '../../contract/paths.ts';
 import { type JsonObject, stringsField } from '../../text/json.ts';
-import { writeFilesAndMeasure } from '../machine/guest.ts';
+import { MEASURE, writeFiles } from '../machine/guest.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 import { readSideBySide } from './side-by-side.ts';
@@ -21,8 +21,10 @@ export const online: Scenario = {
     await loginTwice(session, shown, 'second');
     await session.login('online/login-other', shown, 'other');
     await session.login('online/write-file', shown, 'first', {
-      command: writeFilesAndMeasure(instance.entry.name),
+      command: writeFiles(instance.entry.name),
     });
+    // It may take long to ask several GPUs.
+    await session.login('online/measure', shown, 'first', { command: MEASURE });
     await withoutCredential(session, found);
     await session.get('online/without-region', instancePath({ id: instance.id }));
     await session.get('online/before-start', instancePath(instance));

@@ -1,4 +1,5 @@
 import { instancePath, volumePath } from '../../contract/paths.ts';
+import { BudgetError } from '../../resources/budget.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -55,7 +56,10 @@ export const companionCreate: Scenario = {
       return;
     }
     const volume = await volumeFor(session, placement);
-    const instance = await buy(session, placement, found.instance, volume);
+    const instance = await buy(session, placement, found.instance, volume).catch(async (error: unknown) => {
+      if (error instanceof BudgetError && volume !== undefined) await release(session, volume);
+      throw error;
+    });
     if (instance === undefined) return volume && release(session, volume);
     await session.get('companion/read', instancePath(instance));
     await session.get('companion/read-first', instancePath(found.instance));
@@ -77,8 +81,9 @@ export const companion: Scenario = {
   },
 };
 
-/** The types of its keys. */
+/** The types of its keys, and those of any provider. */
 const EACH_TYPE = ['ed25519', 'ecdsa', 'rsa'] as const;
+const ED25519 = ['ed25519', 'ed25519', 'ed25519'] as const;
 
 /** What needs two instances at once. */
 const BESIDE_THE_FIRST = ['create', 'create-again', 'read', 'attach-second', 'detach-one'].map(
@@ -103,12 +108,11 @@ export const companionAlone: Scenario = {
     const reason = 'the run itself held the only unit that was available';
     session.skip(BESIDE_THE_FIRST, reason, 'capacity for two instances at once');
     const volume = await volumeFor(session, placement);
-    const { instance, exchange } = await buyInstance(session, {
-      placement,
-      step: 'companion/control',
-      extra: optionalFields(placement, volume),
-      keyTypes: EACH_TYPE,
-    });
+    const step = 'companion/control';
+    let made = await buyInstance(session, { step, ...wantedOf(placement, volume) });
+    if (statusOf(made.exchange) === 400)
+      made = await buyInstance(session, { step, ...wantedOf(placement, volume, true) });
+    const { instance, exchange } = made;
     if (instance !== undefined) return live(session, { instance, volume, placement });
     session.skip(['companion'], `the create was answered ${answered(exchange)}`);
     if (volume !== undefined) await release(session, volume);
@@ -165,9 +169,11 @@ async function choose(session: Session, { placement: first }: Instance): Promise
   );
 }
 
-function optionalFields(placement: Placement, volume: Volume | undefined) {
-  const boot = firstBootFields(placement);
-  return volume === undefined ? boot : { ...boot, volume_ids: [volume.id] };
+/** Every optional field. A provider may limit the size of a first boot and the types of keys: `isSmall` has no more than others. */
+function wantedOf(placement: Placement, volume: Volume | undefined, isSmall = false) {
+  const boot = firstBootFields(placement, isSmall);
+  const extra = volume === undefined ? boot : { ...boot, volume_ids: [volume.id] };
+  return { placement, extra, keyTypes: isSmall ? ED25519 : EACH_TYPE };
 }
 
 /** Creates a volume of another type than the first, if there are several. */
@@ -200,11 +206,12 @@ async function buy(
   first: Instance,
   volume: Volume | undefined,
 ): Promise<Instance | undefined> {
-  const extra = optionalFields(placement, volume);
-  const wanted = { placement, extra, keyTypes: EACH_TYPE };
+  const wanted = wantedOf(placement, volume);
   const asked = await buyInstance(session, { ...wanted, step: 'companion/create', name: first.entry.name });
   if (asked.instance !== undefined) return asked.instance;
-  const control = await buyInstance(session, { ...wanted, step: 'companion/control' });
+  const isSmall = statusOf(asked.exchange) === 400;
+  const another = isSmall ? wantedOf(placement, volume, true) : wanted;
+  const control = await buyInstance(session, { ...another, step: 'companion/control' });
   if (control.instance === undefined && [asked, control].every(({ exchange }) => statusOf(exchange) === 409))
     session.postponed.add('companion');
   else if (control.instance === undefined)
@@ -212,7 +219,12 @@ async function buy(
       ['companion'],
       `neither this create nor the same one with another name was accepted: ${answered(asked.exchange)}, ${answered(control.exchange)}`,
     );
-  else await sameNameAgain(session, { placement, extra: firstBootFields(placement), name: first.entry.name });
+  else
+    await sameNameAgain(session, {
+      placement,
+      extra: firstBootFields(placement, isSmall),
+      name: first.entry.name,
+    });
   return control.instance;
 }
 

@@ -46,21 +46,26 @@ function imageOf({ offer }: Placement): string | undefined {
   return stringsField(offer, 'os_options').findLast((image) => !/windows/i.test(image));
 }
 
-/** The fields of a create that control the first boot, as far as the offer supports them. */
-export function firstBootFields(placement: Placement): JsonObject {
+/** The fields of a create that control the first boot, as far as the offer supports them; without 20 kB if `isSmall`. */
+export function firstBootFields(placement: Placement, isSmall = false): JsonObject {
   const image = imageOf(placement);
   const isSupported = placement.offer['supports_cloud_init'] === true;
   return {
     ...(image !== undefined && { operating_system_image: image }),
-    ...(isSupported && { cloud_init: cloudInit }),
+    ...(isSupported && { cloud_init: { ...cloudInit, write_files: filesToWrite(isSmall) } }),
   };
 }
 
-const cloudInit = {
-  write_files: [
+function filesToWrite(isSmall: boolean) {
+  const { large: file, ...others } = OWNED_FILES;
+  return [
     { path: WRITTEN_FILE, content: WRITTEN_CONTENT, permissions: '0644' },
-    ...Object.values(OWNED_FILES),
-  ],
+    ...Object.values(others),
+    isSmall ? { ...file, content } : file,
+  ];
+}
+
+const cloudInit = {
   runcmd: [
     `echo ${RUN_WORD} > ${RUN_FILE}`,
     `echo ${LIST_WORDS[0]} >> ${LIST_FILE}`,

@@ -16,21 +16,23 @@ export const LIST_DISKS = 'lsblk -dbnro NAME,TYPE,SIZE';
 /** Prints the files. */
 export const READ_FILES = script(cat);
 
-/**
- * Writes the files, as root where the user may, prints them, and prints the size of the machine. A tool that the image
- * does not have prints nothing.
- */
-export function writeFilesAndMeasure(word: string): string {
+/** Prints the size of the machine. A tool that the image does not have prints nothing. */
+export const MEASURE = script({
+  cores: 'nproc',
+  disks: LIST_DISKS,
+  filesystems: 'df -Pk',
+  memory: 'cat /proc/meminfo',
+  gpus: 'nvidia-smi --query-gpu=name,memory.total --format=csv,noheader',
+});
+
+/** Writes the files, as root where the user may, and prints them, and what they are on. */
+export function writeFiles(word: string): string {
   const { home, ...others } = KEPT_FILES;
   const writes = Object.values(others).map((path) => `echo ${word} > ${path}`);
   return script({
     write: [`echo ${word} > ${home}`, ...writes, `sudo -n sh -c '${writes.join('; ')}'`, 'sync'].join('; '),
     ...cat,
-    cores: 'nproc',
-    gpus: 'nvidia-smi --query-gpu=name,memory.total --format=csv,noheader',
-    disks: LIST_DISKS,
     filesystems: 'df -Pk',
-    memory: 'cat /proc/meminfo',
   });
 }
 
