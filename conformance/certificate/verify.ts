@@ -8,7 +8,8 @@ import type { Report, ReportCheck } from '../report/report.ts';
 import { isObject } from '../text/json.ts';
 import { shortJson } from '../text/wording.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
-import { type Judged, judge } from '../verdict/judge.ts';
+import { judge } from '../verdict/judge.ts';
+import { notAsked } from '../verdict/not-asked.ts';
 import { countVerdicts, exitCodeOf, outcomeOf } from '../verdict/outcome.ts';
 import { digestOf } from './digest.ts';
 import { CertificateError } from './sign.ts';
@@ -32,9 +33,9 @@ export function compareWithTranscript(
   refuseOtherRequirements(report, requirements);
   const { signature: _, ...signed } = report;
   const judged = judge(records, requirements.rows, checks);
-  const inForm = report.features === undefined ? judged.map(inOlderForm) : judged;
-  const { features, ...made } = toReport(records, inForm, requirements, report.judged_by);
-  const rebuilt: unknown = JSON.parse(JSON.stringify({ ...made, features: report.features && features }));
+  const rebuilt: unknown = JSON.parse(
+    JSON.stringify(toReport(records, judged, requirements, report.judged_by)),
+  );
   if (digestOf(signed) === digestOf(rebuilt)) return;
   const { path, a, b } = firstDifference(signed, rebuilt);
   const madeBy = report.judged_by ?? report.suite_version;
@@ -66,6 +67,12 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
     const isWhole = (requirement.checks ?? []).every((id) =>
       includes(report.level, levels.get(id) ?? 'full'),
     );
+    const run = { ...report.settings, pollIntervalMs: report.settings.poll_interval_ms };
+    const isNotAsked = notAsked(row.capability, run) !== undefined;
+    if (row.verdict === (isNotAsked ? 'not_applicable' : 'not_asked'))
+      throw new CertificateError(
+        `${row.id} cannot be ${row.verdict} by its capability and the settings of the run`,
+      );
     if (!mayBe(row, requirement, report.only !== undefined, isWhole))
       throw new CertificateError(`${row.id} cannot be ${row.verdict} in a run of level ${report.level}`);
   }
@@ -79,17 +86,12 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
   for (const [name, said, follows] of [
     ['counts', report.counts, counts],
     ['tiers', report.tiers, toTiers(report.checks)],
-    ['features', report.features ?? features, features],
+    ['features', report.features, features],
     ['outcome', report.outcome, outcome],
     ['exit_code', report.exit_code, exitCode],
   ] as const)
     if (!isDeepStrictEqual(said, follows))
       throw new CertificateError(`by its rows, ${name} is ${shortJson(follows)}, and not ${shortJson(said)}`);
-}
-
-/** Older reports, which have no features, call what the run was not asked to test not applicable. */
-function inOlderForm(judged: Judged): Judged {
-  return judged.verdict === 'not_asked' ? { ...judged, verdict: 'not_applicable' } : judged;
 }
 
 function refuseOtherRequirements(

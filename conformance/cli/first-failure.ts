@@ -1,5 +1,7 @@
 import { CHECKS } from '../checks/index.ts';
 import type { Requirements } from '../contract/requirements.ts';
+import { Evidence } from '../evidence/evidence.ts';
+import { causesOf, toFindings } from '../report/findings.ts';
 import { plural } from '../report/words.ts';
 import type { TranscriptRecord } from '../transcript/records.ts';
 import { judge } from '../verdict/judge.ts';
@@ -10,10 +12,10 @@ export function firstFailure(
   { rows }: Requirements,
   minutesLeft: number,
 ): string | undefined {
-  for (const { requirement, ruling, verdict } of judge(records, rows, CHECKS)) {
-    const [first] = verdict === 'fail' && ruling.verdict === 'fail' ? ruling.problems : [];
-    const left = plural(Math.max(Math.ceil(minutesLeft), 1), 'minute');
-    if (first !== undefined) return `first FAIL, with about ${left} left: ${requirement.id}: ${first.actual}`;
-  }
-  return undefined;
+  const judged = judge(records, rows, CHECKS);
+  if (!judged.some(({ verdict }) => verdict === 'fail')) return undefined;
+  const { instances } = new Evidence(records);
+  const [first] = toFindings(judged, causesOf(judged, instances), instances);
+  const left = plural(Math.max(Math.ceil(minutesLeft), 1), 'minute');
+  return first && `first FAIL, with at most about ${left} left: ${first.checks[0]}: ${first.title}`;
 }

@@ -8,6 +8,8 @@ const STATES: readonly (readonly [Verdict, FeatureState])[] = [
   ['fail', 'failed'],
   ['not_applicable', 'not supported'],
   ['not_tested', 'not tested'],
+  // A check that only warns says nothing for certain.
+  ['warn', 'not tested'],
   ['not_selected', 'not asked'],
   ['not_asked', 'not asked'],
 ];

@@ -9,10 +9,7 @@ export function actualWithStatus({ actual, shown }: Problem, timelines: readonly
   if (shown === undefined || showsStatus(shown)) return actual;
   const last = timelines
     .find(({ id }) => isAbout(shown, id))
-    ?.observations.findLast(
-      ({ status, source, exchange }) =>
-        source !== 'list' && status !== '404' && exchange.endedAt <= shown.sentAt,
-    );
+    ?.observations.findLast(({ source, exchange }) => source !== 'list' && exchange.endedAt <= shown.sentAt);
   if (last === undefined || actual.includes(last.status)) return actual;
   const ageMs = shown.sentAt - last.exchange.endedAt;
   return `${actual}; the instance had read ${printable(last.status, 60)} ${duration(ageMs)} before`;

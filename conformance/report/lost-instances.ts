@@ -32,7 +32,9 @@ export function lossCauses(failures: Failures, timelines: readonly InstanceTimel
       return first === undefined ? [] : [{ id: timeline.id, n: first.n }];
     });
     const follow = [...failures].filter(([, found]) =>
-      found.every((one) => since.some(({ id, n }) => isOf(one, id) && (one.shown?.n ?? 0) >= n)),
+      found.every(
+        (one) => follows(one) && since.some(({ id, n }) => isOf(one, id) && (one.shown?.n ?? 0) >= n),
+      ),
     );
     const ids = new Set([like, ...follow.map(([id]) => id)]);
     return since.length === 0 ? [] : [{ title, like, ids: [...ids] }];
@@ -43,4 +45,9 @@ export function lossCauses(failures: Failures, timelines: readonly InstanceTimel
 function isOf({ shown, expected, actual }: Problem, id: string): boolean {
   if (shown?.kind !== 'exchange') return false;
   return isAbout(shown, id) || (listOf(shown) !== undefined && `${expected} ${actual}`.includes(id));
+}
+
+/** What is answered to a request that is no read follows from the loss only if it is 404. */
+function follows({ shown }: Problem): boolean {
+  return shown?.kind === 'exchange' && (shown.request.method === 'GET' || statusOf(shown) === 404);
 }

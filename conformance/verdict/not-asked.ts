@@ -10,7 +10,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   'a key of another account': 'another account (BERTH_OTHER_ACCOUNT_KEY)',
   'a restart of the target (--restart-command)': 'a restart (--restart-command)',
   [PACE]: 'the pace of the client (--poll-interval-ms 10000)',
-  [REGION]: 'a second region (no --region)',
+  [REGION]: 'a second region (without --region)',
   'a second region within --max-cost': 'a second region (a higher --max-cost)',
   'a user name and a password': 'a login (BERTH_USERNAME and BERTH_PASSWORD)',
 };

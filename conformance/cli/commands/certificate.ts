@@ -6,6 +6,7 @@ import { CertificateError, type Signed, verifySignature } from '../../certificat
 import { compareWithRows, compareWithTranscript, NotJudged } from '../../certificate/verify.ts';
 import { CHECKS } from '../../checks/index.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
+import { notAskedIn } from '../../report/features.ts';
 import type { Report } from '../../report/report.ts';
 import { whatItProves } from '../../report/words.ts';
 import { isObject } from '../../text/json.ts';
@@ -108,8 +109,10 @@ function textOf(
 ): string {
   const { outcome, level, contract_version, base_url, started_at, judged_by } = report;
   const target = redacted.includes('/base_url') ? 'a target whose name was removed' : base_url;
+  const left = notAskedIn(report);
   const lines = [
     `${outcome} at level ${level}, contract ${contract_version}: ${target}, ${started_at}.`,
+    ...(left.length === 0 ? [] : [`NOT ASKED: ${left.join(', ')}`]),
     `Signature: good, of ${publicKey}${flags.key === undefined ? ' (which key it must be was not given: --key)' : ', as it must be'}`,
     flags.transcript === undefined
       ? `Transcript: not compared (--transcript). The outcome follows from the rows; whether they are true was not checked (SHA-256 ${transcriptSha256})`

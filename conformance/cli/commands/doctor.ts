@@ -60,7 +60,7 @@ async function diagnoseAll(typed: string, flags: Flags, parts: CliParts): Promis
   try {
     if (hasConfigFault(ofSignIn)) {
       const asked = { transport, signal, timeoutMs: parts.probeTimeoutMs };
-      const tried = flags.plain === true ? [] : (await reach(asked, baseUrl)).diagnoses;
+      const { diagnoses: tried } = await reach(asked, baseUrl);
       return { diagnoses: [...ofUrl, ...tried, ...ofSignIn, await ssh] };
     }
     const diagnosed = await diagnose(prepareRun(typed, flags, [], parts), parts, {

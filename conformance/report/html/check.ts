@@ -1,5 +1,5 @@
 import type { Report, ReportCheck, ReportProblem } from '../report.ts';
-import { atRunTime, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
+import { atRunTime, foundChecks, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
 import { evidence, traceTable } from './exchange.ts';
 import { folded, html, type Markup } from './markup.ts';
 import { sentence } from './summary.ts';
@@ -20,7 +20,8 @@ const SIGNS: Readonly<Record<ReportCheck['verdict'], string>> = {
 export function sections(report: Report): Markup {
   const leaders = new Set(report.findings.map(({ checks: [first] }) => first));
   return html`${VERDICT_WORDS.map(({ verdict, heading }) => {
-    const checks = report.checks.filter((check) => check.verdict === verdict);
+    const found = foundChecks(report, verdict).map(({ check }) => check);
+    const checks = [...new Set([...found, ...report.checks.filter((check) => check.verdict === verdict)])];
     if (checks.length === 0) return html``;
     const title = html`<h2 id="${verdict}">${heading} <span class="soft">${checks.length}</span></h2>`;
     const content = html`${checks.map((check) =>

@@ -85,6 +85,7 @@ pre { margin: 0; background: var(--sunk); border: 1px solid var(--line); border-
 .exchange > div { padding: .2rem .9rem .9rem; display: grid; gap: .8rem; grid-template-columns: minmax(0, 1fr); }
 .scroll { overflow-x: auto; }
 .scroll code { white-space: nowrap; }
+td.state { white-space: nowrap; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 caption { text-align: left; color: var(--soft); font-size: .8125rem; padding-bottom: .3rem; }
 th { text-align: left; font-weight: 600; color: var(--soft); font-size: .8125rem; }

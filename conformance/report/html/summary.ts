@@ -111,7 +111,9 @@ function tally(counts: Counts): string {
 
 /** The features as a table that is the same for each provider. */
 export function features({ features: list = [] }: Report): Markup {
-  const rows = list.map(({ feature, state }) => html`<tr><th>${feature}</th><td>${state}</td></tr>`);
+  const rows = list.map(
+    ({ feature, state }) => html`<tr><th>${feature}</th><td class="state">${state}</td></tr>`,
+  );
   return html`<h2 id="features">Features</h2><div class="scroll card"><table><tbody>${rows}</tbody></table></div>`;
 }
 
