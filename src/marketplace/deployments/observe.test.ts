@@ -84,6 +84,12 @@ describe('the effect of an observation', () => {
     },
   );
 
+  it('is the requested stop, also while a volume is being attached or detached', () => {
+    const record = recordOf('running', { action: intent('pause', { since: start }) });
+    const observation = { instance: instanceOf('STOPPED'), isVolumeChanging: true };
+    expect(outcomeOf(judgeAt(record, observation, now))).toBe('stopped');
+  });
+
   it.each(['failed', 'terminated', 'terminated-provider'] as const)(
     'does not change a deployment that is %s',
     (status) => {

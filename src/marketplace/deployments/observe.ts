@@ -139,8 +139,9 @@ function judgeStopped(observed: ObservedInstance): Judgement {
   const { record } = observed;
   if (record.status === 'deploying') return hold('it is STOPPED before it was ONLINE');
   if (record.status === 'stopped') return { kind: 'confirm', facts: {} };
-  if (isRestarting(observed)) return hold('it is STOPPED by a change in progress');
-  if (isExplainedBy(record, 'pause') || isSpot(observed))
+  const isAsked = isExplainedBy(record, 'pause');
+  if (!isAsked && isRestarting(observed)) return hold('it is STOPPED by a change in progress');
+  if (isAsked || isSpot(observed))
     return { kind: 'change', to: 'stopped', at: changedAt(observed), facts: {}, why: 'it is STOPPED' };
   const since = lastingSince(observed);
   if (since === null) return suspect(observed);

@@ -9,7 +9,7 @@ import {
 import type { Deps } from '../deps.ts';
 import { assertNotFrozen } from '../ledger/assert-affordable.ts';
 import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
-import { newIntent } from '../model/intent.ts';
+import { hasTimedOut, newIntent } from '../model/intent.ts';
 import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
@@ -86,6 +86,9 @@ async function changeAttachment(
     const request = { volumeProvider, record, deployment, existing, known, now };
     const begin = kind === 'attach' ? beginAttach : beginDetach;
     if (!(await begin(deps, tx, request))) return null;
+    const begun = known?.intent ?? null;
+    const isRepeated = begun?.kind === kind && isActive(deployment) && !hasTimedOut(begun, now, options);
+    if (isRepeated) return { record, intent: { ...begun, until } };
     // An earlier call may still take effect, also one for the opposite.
     const attempt = known === undefined || known.intent === null ? 0 : 1;
     const intent = { kind, by: caller.userId, since: now, until, attempt, deploymentId };
@@ -125,12 +128,11 @@ async function beginDetach({ options }: AttachDeps, tx: Transaction, request: Re
   if (known === undefined)
     throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
   assertMade(record);
-  // A repeated detach waits for the first one.
-  const isBegun = known.state === 'detaching';
-  assertIdle(record, isBegun || !isActive(deployment) ? [] : existing, now, options);
-  if (!isActive(deployment) || isBegun) return true;
-  assertDetachable(volumeProvider, deployment);
-  await assertUnchanging(tx, deployment, now, options);
+  // A repeated detach waits for the first one, and an ended deployment gives its volumes back.
+  const isBegun = known.state === 'detaching' || !isActive(deployment);
+  if (!isBegun) assertDetachable(volumeProvider, deployment);
+  assertIdle(record, isBegun ? [] : existing, now, options);
+  if (!isBegun) await assertUnchanging(tx, deployment, now, options);
   return true;
 }
 

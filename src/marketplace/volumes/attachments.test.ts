@@ -123,6 +123,39 @@ describe('a detachment', () => {
     expect(await stored()).toMatchObject({ status: 'available', action: null });
   });
 
+  it('that is asked for twice is refused to both, if the provider refuses it', async () => {
+    vi.spyOn(world.provider('a').client, 'detachVolume').mockImplementation(async () => {
+      await new Promise<void>((resolve) => void world.clock.setTimer(3_000, resolve));
+      throw new ProviderError('conflict', '409: in use', { status: 409 });
+    });
+    const first = detach();
+    await world.clock.advance(1_000);
+    expect(await Promise.all([first, detach()])).toEqual(['PROVIDER_REFUSED', 'PROVIDER_REFUSED']);
+    expect(await states()).toEqual(['attached']);
+  });
+
+  it('that is asked for twice is not sent later, if no worker runs', async () => {
+    await world.loseLease('a');
+    const first = detach();
+    await world.clock.advance(3_000);
+    await Promise.all([first, detach()]);
+    expect(await states()).toEqual(['attached']);
+    await world.clock.advance(60 * 60_000);
+    await world.settle(world.anotherWorker('a').syncVolumes());
+    expect(truly()).toHaveLength(1);
+  });
+
+  it('that is asked for twice stays the explanation for a restart', async () => {
+    world.plain('a').faults.plan = (method) => (method === 'detachVolume' ? { lateMs: 12_000 } : 'none');
+    const first = detach();
+    await world.clock.advance(3_000);
+    const second = detach();
+    await world.clock.advance(1_000);
+    const [attachment] = await world.deps.store.read.volumes.attachmentsOf({ deploymentId });
+    expect(attachment?.intent?.sentAt).not.toBeNull();
+    await Promise.all([first, second]);
+  });
+
   it('of an ended deployment is awaited by each of two requests', async () => {
     await world.update(deploymentId, { status: 'terminated-provider', cleanup: 'none' });
     await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
