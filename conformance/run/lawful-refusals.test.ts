@@ -63,6 +63,26 @@ const lawful: readonly Variation[] = [
     }),
   },
   {
+    id: 'no-more-than-16-kb-of-user-data',
+    why: 'nothing says how large cloud_init may be, or which types of keys are taken',
+    behave: (rules) => ({
+      ...rules,
+      validateCreate: (body, context) =>
+        JSON.stringify(body).length > 16_384 || JSON.stringify(body).includes('ssh-rsa ')
+          ? [{ path: 'cloud_init', message: 'at most 16 kB, and no RSA keys' }]
+          : rules.validateCreate(body, context),
+    }),
+  },
+  {
+    id: 'a-stopped-machine-costs-its-disk',
+    why: 'Current effective USD per hour; compute billing pauses',
+    warns: ['INS-PRICE-003'],
+    behave: (rules) => ({
+      ...rules,
+      pricePerHour: (instance) => rules.pricePerHour(instance) * (instance.status === 'STOPPED' ? 0.01 : 1),
+    }),
+  },
+  {
     id: 'quota-of-two-instances',
     why: '409 is for more than lost capacity; a quota says nothing of the stock',
     behave: quotaOf(2),
@@ -75,6 +95,24 @@ const lawful: readonly Variation[] = [
 ];
 
 it.each(lawful.map((one) => [one.id, one] as const))('%s is conformant', (_id, one) => expectConformant(one));
+
+it('an instance that is not replaced, as no other is sold, fails nothing', async () => {
+  const behave: Subject['behave'] = (rules) => {
+    let sold = 0;
+    return {
+      ...rules,
+      answerDelayMs: ({ route }) => (route === 'GET /instances/{instanceId}' ? 900 : 0),
+      claimCapacity: (offer, region) => sold++ === 0 && rules.claimCapacity(offer, region),
+    };
+  };
+  const needs = [{ level: 'lifecycle', scenarios: ['boot', 'destroy'] }] as const;
+  const trial = await runAgainst({ options: { bootMs: 1_500, resume: false }, behave }, rows, needs);
+  expect(
+    trial.records.some((record) => record.kind === 'exchange' && record.step === 'boot/unresumed/delete'),
+  ).toBe(true);
+  expect(reddened(trial)).toEqual([]);
+  expect(trial.leaked).toEqual([]);
+});
 
 it('a run that is cut short by the quota, after any refused create, fails nothing', async () => {
   const quota = quotaOf(2);
