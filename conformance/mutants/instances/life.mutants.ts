@@ -31,6 +31,7 @@ export const lifeMutants: readonly Mutant[] = [
     id: 'gone-comes-back',
     breaks: 'After DESTROYED an instance is gone.',
     reddens: ['INS-404-002', 'TRACE-FINAL-001'],
+    alsoReddensWhenQuick: ['DEL-STAYS-001'],
     behave: (rules, hit) => {
       const last = new Map<string, object>();
       const reads = new Map<string, number>();

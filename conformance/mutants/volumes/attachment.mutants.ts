@@ -54,7 +54,7 @@ export const attachmentMutants: readonly Mutant[] = [
   },
   {
     id: 'left-off-after-the-attach',
-    takesMs: 600_000,
+    takesMs: 1_200_000,
     breaks: 'The stop-attach-start cycle is performed internally.',
     reddens: ['VOL-ATTACH-005'],
     options: { attach: 'cold' },

@@ -66,7 +66,9 @@ export const storageVariations: readonly Variation[] = [
           const isBehind = request.route === READ && ++reads % 2 === 0;
           shownBefore.set(volume.id, [...history, { atMs: clock.now(), shown }]);
           const old = history.findLast(({ atMs }) => clock.now() - atMs >= LAG_MS);
-          return isBehind && old !== undefined ? old.shown : shown;
+          // What was shown long ago may have changed long ago.
+          const isOfLate = old !== undefined && clock.now() - old.atMs < 2 * LAG_MS;
+          return isBehind && isOfLate ? old.shown : shown;
         },
       };
     },
