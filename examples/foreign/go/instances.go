@@ -219,7 +219,7 @@ func (s *server) uniqueName(wanted string) (string, bool) {
 func (s *server) place(r *record) {
 	s.state.Machines++
 	n := s.state.Machines
-	r.Address, r.Port = fmt.Sprintf("127.%d.%d.%d", 64+os.Getpid()%128, n/250, 1+n%250), 22
+	r.Address, r.Port = fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()%250, os.Getpid()/250%250, 1+n%250), 22
 	if form("nat-port") || form("port-forwards") || form("ipv6") {
 		r.Address = "127.0.0.1"
 		if form("ipv6") {
