@@ -118,7 +118,7 @@ async function observe(session: Session, instance: Instance): Promise<JsonObject
   const owner = instance.entry.n;
   await session.login('elsewhere/login', shown, 'first', { owner });
   await session.login('elsewhere/login-second', shown, 'second', { owner });
-  const old = session.gone.at(-1);
+  const old = session.gone.find((n) => n < owner);
   if (old !== undefined) await session.login('elsewhere/login-foreign', shown, 'foreign', { owner: old });
   return shown;
 }
