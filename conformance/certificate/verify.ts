@@ -2,14 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Check } from '../checks/check.ts';
 import { suiteVersion } from '../contract/package.ts';
 import type { Requirement, Requirements } from '../contract/requirements.ts';
-import { featuresIn } from '../report/features.ts';
+import { featuresIn, notAskedIn } from '../report/features.ts';
 import { toReport, toTiers } from '../report/model.ts';
 import type { Report, ReportCheck } from '../report/report.ts';
 import { isObject } from '../text/json.ts';
 import { shortJson } from '../text/wording.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
 import { judge } from '../verdict/judge.ts';
-import { notAsked } from '../verdict/not-asked.ts';
 import { countVerdicts, exitCodeOf, outcomeOf } from '../verdict/outcome.ts';
 import { digestOf } from './digest.ts';
 import { CertificateError } from './sign.ts';
@@ -67,8 +66,7 @@ export function compareWithRows(report: Report, requirements: Requirements, chec
     const isWhole = (requirement.checks ?? []).every((id) =>
       includes(report.level, levels.get(id) ?? 'full'),
     );
-    const run = { ...report.settings, pollIntervalMs: report.settings.poll_interval_ms };
-    const isNotAsked = notAsked(row.capability, run) !== undefined;
+    const isNotAsked = notAskedIn({ ...report, checks: [row] }).length > 0;
     if (row.verdict === (isNotAsked ? 'not_applicable' : 'not_asked'))
       throw new CertificateError(
         `${row.id} cannot be ${row.verdict} by its capability and the settings of the run`,

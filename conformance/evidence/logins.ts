@@ -15,7 +15,7 @@ export function workedBefore({ logins }: Evidence, login: SshRecord): boolean {
   return before !== undefined && isLoggedIn(before);
 }
 
-/** Whether a login found nothing at an address that is the computer of whoever connects to it. */
+/** Whether a login failed at a loopback address, which is always the computer that connects. */
 export function leadsToItself({ host, rung }: SshRecord): boolean {
   return rung === 'connect' && isLoopback(host.includes(':') ? `[${host}]` : host);
 }

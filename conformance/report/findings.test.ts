@@ -93,7 +93,7 @@ function mutantOf(name: string): Subject {
 
 const EARLY = [{ level: 'full', scenarios: ['early-delete', 'destroy'] }] as const;
 
-it('an instance that is destroyed and back is no stale read', async () => {
+it('an instance that is back after it was destroyed is not taken for a stale read', async () => {
   const [first] = findingsOf(await runAgainst(mutantOf('delete-while-provisioning-is-undone'), rows, EARLY));
   expect(first).toMatchObject({
     title: 'an instance that was destroyed is back',
@@ -101,7 +101,7 @@ it('an instance that is destroyed and back is no stale read', async () => {
   });
 });
 
-it('an effect that is never shown, or shown late, is no read that goes back', async () => {
+it('an effect that is shown late or never is not taken for a stale read', async () => {
   for (const [name, needs] of [
     ['reads-lag-by-a-minute', LIFE],
     ['early-delete-is-forgotten', EARLY],
@@ -112,7 +112,7 @@ it('an effect that is never shown, or shown late, is no read that goes back', as
   }
 });
 
-it('errors with status 200 are no request of another account that was accepted', async () => {
+it('errors with status 200 are not taken for accepted requests of another account', async () => {
   const lenient: Subject['behave'] = (rules) => ({
     ...rules,
     answer(request, answer) {

@@ -47,7 +47,7 @@ function isOf({ shown, expected, actual }: Problem, id: string): boolean {
   return isAbout(shown, id) || (listOf(shown) !== undefined && `${expected} ${actual}`.includes(id));
 }
 
-/** What is answered to a request that is no read follows from the loss only if it is 404. */
+/** Of the answers to a DELETE or a POST, only a 404 follows from the loss. */
 function follows({ shown }: Problem): boolean {
   return shown?.kind === 'exchange' && (shown.request.method === 'GET' || statusOf(shown) === 404);
 }

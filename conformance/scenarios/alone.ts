@@ -15,7 +15,7 @@ export const POSTPONABLE: Readonly<Record<string, readonly Scenario[]>> = {
 
 /** A purchase of the scenario is over the cap: it is made up for once the run holds less, or its steps are skipped. */
 export function giveUp(session: Session, scenario: Scenario, { message }: BudgetError): void {
-  // The steps of a scenario in several parts begin with its first name.
+  // The parts of a scenario, such as race-create and race-online, share the names of its steps.
   const id = scenario.id.replace(/-(?:create|online|end|alone)$/, '');
   if (session.holdsInstances && POSTPONABLE[id]?.[0] === scenario) session.postponed.add(id);
   else session.skip([id], message);

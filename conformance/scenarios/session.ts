@@ -251,7 +251,7 @@ export class Session {
     return this.ledger.open.some(({ type, id }) => type === 'instance' && id !== undefined);
   }
 
-  /** Skips a scenario for which there is no unit. While the run holds instances itself, it is postponed instead. */
+  /** Skips a scenario, as no unit is free for it; or postpones it, if the run itself holds instances. */
   skipForLackOfUnits(scenario: string, reason: string, capability?: string): void {
     if (this.holdsInstances) this.postponed.add(scenario);
     else this.skip([scenario], reason, capability);

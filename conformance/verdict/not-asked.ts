@@ -4,7 +4,7 @@ const RACE = 'an offer of known size (--race OFFER=UNITS)';
 const PACE = 'a run at the pace of the client';
 const REGION = 'an offer in a second region';
 
-/** What a run tests only if it is told to, and how, by the capability that a check is without otherwise. */
+/** By the capability that a check misses: what was not tested, and the option that would have tested it. */
 const OPTIONS: Readonly<Record<string, string>> = {
   [RACE]: 'overselling (--race OFFER=UNITS)',
   'a key of another account': 'another account (BERTH_OTHER_ACCOUNT_KEY)',

@@ -147,7 +147,7 @@ function judgeAfterFailure(evidence: Evidence): Finding {
   return judgeLines(lastLook(evidence).login, lines, expected, lines.includes(after));
 }
 
-/** A start is no first boot. */
+/** Commands of the first boot must not run again at a start. */
 function judgeOnce(evidence: Evidence): Finding {
   const before = linesOf(evidence);
   const [login] = evidence.loginsAt('companion/started/login');

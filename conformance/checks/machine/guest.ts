@@ -50,7 +50,7 @@ function judgeKept(evidence: Evidence, names: readonly (keyof typeof KEPT_FILES)
   );
 }
 
-/** Some images have /etc or the root in memory: a file system of its own that is no device. */
+/** Whether a path is on a disk. Some images keep /etc or the root in memory, as a file system of its own. */
 function isOnDisk(path: string, filesystems = ''): boolean {
   const mounts = [...filesystems.matchAll(/^(\S+) .* (\/\S*)$/gm)].map(([, source = '', at = '']) => ({
     source,

@@ -183,7 +183,7 @@ function isPauseUnseen(observation: Observation, kind: DeploymentIntent['kind'])
   return kind === 'pause' && 'instance' in observation && observation.instance.status === 'ONLINE';
 }
 
-/** Whether a restart is in progress; null: unknown, or there is no restart. */
+/** Whether the restart is in progress. Null if the provider does not say, or if none was asked for. */
 async function askForRestart(
   { clock, provider, health, call }: SyncContext,
   record: DeploymentRecord,
