@@ -45,7 +45,9 @@ ${proof(check, report)}
 </details>`;
 }
 
-function proof({ proof: references = [], capability }: ReportCheck, report: Report): Markup {
+function proof({ verdict, proof: references = [], capability }: ReportCheck, report: Report): Markup {
+  // The reason says it, and the target may well have it.
+  if (verdict === 'not_asked') return html``;
   if (capability !== undefined) return html`<p class="soft">The target has no ${capability}.</p>`;
   return html`${references.map((reference) => evidence(reference, report))}`;
 }
