@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { platformFactsOf } from '../compose/drivers/driver-settings.ts';
 import { toReconcileOptions } from '../compose/orchestrator/platforms.ts';
+import { lastBackupOf } from '../compose/server/backups.ts';
 import type { StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
@@ -40,6 +41,13 @@ function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): O
     },
   };
   const { maxLosses } = toReconcileOptions(config);
-  const known = { ...deps, catalog, platforms: platformFactsOf(config), maxLosses };
+  const lastBackup = lastBackupOf(config.backups, 'berth');
+  const known = {
+    ...deps,
+    catalog,
+    platforms: platformFactsOf(config),
+    maxLosses,
+    ...(lastBackup && { lastBackup }),
+  };
   return known as typeof known & OperationDeps;
 }

@@ -1,21 +1,20 @@
-import { orchestratorStores } from '../compose/stores/orchestrator.ts';
-import { withExisting } from '../compose/stores/stores.ts';
-import { type AuditedAction, audit, refusalOf } from '../operator-kit/audit.ts';
-import type { AuditEntry } from '../operator-kit/model.ts';
+import { type Stores, withExisting } from '../compose/stores/stores.ts';
+import { type AuditedAction, type AuditedStore, audit, refusalOf } from '../operator-kit/audit.ts';
+import type { Actor, AuditEntry } from '../operator-kit/model.ts';
 import { printError } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 
 /**
  * Does work that cannot be part of a transaction, then writes its row of the audit log; if that fails, prints a warning.
  */
-export async function auditBeside<T>(
-  database: string,
+export async function auditBeside<T, Store extends AuditedStore & { close(): Promise<void> }>(
+  { stores, database, actor = localActor() }: { stores: Stores<Store>; database: string; actor?: Actor },
   { done = () => ({}), ...action }: AuditedAction<T>,
   act: () => Promise<T>,
 ): Promise<T> {
   const write = (rest: object): Promise<void> =>
-    withExisting(orchestratorStores, database, ({ store, clock }) =>
-      store.transact((tx) => audit(tx, clock, localActor(), { ...action, ...rest })),
+    withExisting(stores, database, ({ store, clock }) =>
+      store.transact((tx) => audit(tx, clock, actor, { ...action, ...rest })),
     );
   try {
     const value = await act();

@@ -43,7 +43,11 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     ],
     backup: [
       'copy the database, also while `berth serve` runs',
-      async () => (await import('./backup-command.ts')).backupCommand(),
+      async () => {
+        const { orchestratorStores } = await import('../compose/stores/orchestrator.ts');
+        const { loadFor } = await import('./orchestrator-database.ts');
+        return (await import('./backup-command.ts')).backupCommand('berth', orchestratorStores, loadFor);
+      },
     ],
     restore: [
       'replace the database with a backup, or mark a database that other tools restored',
@@ -51,7 +55,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     ],
     'check-database': [
       'check the whole database for damage, also while `berth serve` runs',
-      async () => (await import('./backup-command.ts')).checkCommand(),
+      async () => (await import('./upgrade-command.ts')).checkOrchestratorCommand(),
     ],
     upgrade: [
       'upgrade the database to this version',

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -53,6 +53,31 @@ it('restores a backup, lists what to check, and refuses while a server runs', as
   await replaced.close();
 });
 
+it('rehearses a backup beside the database, and changes nothing', async () => {
+  const [key] = JSON.parse(await run('keys', 'ls', '--json')) as { id: string }[];
+  const copy = join(folder, 'rehearsed.db');
+  await run('keys', 'create', '--account', 'ann');
+  const before = JSON.parse(await run('keys', 'ls', '--json')) as { id: string }[];
+  const made = before.find(({ id }) => id !== key?.id)?.id ?? '';
+  await run('backup', copy);
+  await run('keys', 'revoke', made);
+  const files = readdirSync(folder);
+  const said = await run('restore', copy, '--rehearse');
+  expect(said).toMatch(
+    /rehearsed\.db can be restored: it was checked and opened in \d+ s, and the copy is removed/,
+  );
+  expect(said).toMatch(new RegExp(`would be valid again: ${made}\\.`));
+  expect(readdirSync(folder)).toEqual(files);
+  expect(JSON.parse(await run('restore', copy, '--rehearse', '--json'))).toMatchObject({
+    backup: copy,
+    revoked_since: [made],
+    accounts: 1,
+  });
+  writeFileSync(copy, readFileSync(copy).subarray(0, 50_000));
+  expect(await sentenceOf('restore', copy, '--rehearse')).toMatch(/The backup \S+rehearsed\.db is damaged/);
+  expect(readdirSync(folder)).toEqual(files);
+});
+
 it('marks a database that other tools restored', async () => {
   const store = openSqliteStore(file);
   await store.transact((tx) => tx.marks.remove('restored_from'));
@@ -68,6 +93,7 @@ it('marks a database that other tools restored', async () => {
 
 it('says what is wrong with the command line', async () => {
   expect(await sentenceOf('restore')).toMatch('Give the backup, or --in-place');
+  expect(await sentenceOf('restore', '--rehearse')).toMatch('Give the backup, or --in-place');
   expect(await sentenceOf('restore', backup, '--in-place')).toMatch('Give the backup, or --in-place');
   expect(await sentenceOf('restore', '--in-place', '--taken-at', '2999-01-01T00:00:00Z')).toMatch(
     '--taken-at 2999-01-01T00:00:00Z: that is in the future',

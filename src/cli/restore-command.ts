@@ -1,7 +1,13 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { markRestored, restore } from '../compose/stores/orchestrator.ts';
-import { toTime } from '../operator-kit/views/values.ts';
+import {
+  markRestored,
+  orchestratorStores,
+  rehearseRestore,
+  restore,
+} from '../compose/stores/orchestrator.ts';
+import { counted } from '../contract/counted.ts';
+import { span, toTime } from '../operator-kit/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { systemClock } from '../runtime/system.ts';
 import { auditBeside } from './audit-beside.ts';
@@ -13,6 +19,7 @@ import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {
   inPlace?: true;
+  rehearse?: true;
   takenAt?: string;
 }
 
@@ -26,6 +33,10 @@ export function restoreCommand(): Command {
     withDatabase(new Command('restore').argument('[backup]', 'a file of `berth backup`, or another copy')),
   )
     .option(
+      '--rehearse',
+      'try the backup beside the database: restore, check and open it, then remove the copy',
+    )
+    .option(
       '--in-place',
       'other tools have already restored the database: the first start compares it with the platform',
     )
@@ -37,6 +48,7 @@ export function restoreCommand(): Command {
           'Give the backup, or --in-place where the database is restored already: see `berth restore --help`.',
         );
       if (backup === undefined) await mark(database, flags);
+      else if (flags.rehearse) await rehearse(database, resolve(backup), flags);
       else await putBack(database, resolve(backup), flags);
     });
 }
@@ -52,13 +64,31 @@ async function putBack(database: string, backup: string, flags: OutputFlag): Pro
   );
 }
 
+async function rehearse(database: string, backup: string, flags: OutputFlag): Promise<void> {
+  const begunAt = systemClock.now();
+  const found = await rehearseRestore(database, backup, { now: begunAt, actor: localActor() });
+  const { takenAt, instances, accounts, revokedSince } = found;
+  const counts = Object.entries(instances).map(([status, count]) => `${count} ${status}`);
+  printDone(
+    flags,
+    { backup, taken_at: toTime(takenAt), instances, accounts, revoked_since: revokedSince },
+    `${backup} can be restored: it was checked and opened in ${span(systemClock.now() - begunAt)}, and the copy is removed.`,
+    `It is of ${toTime(takenAt)}, with ${counted(accounts, 'account')} and these instances: ${counts.join(', ') || 'none'}.`,
+    ...(revokedSince.length === 0
+      ? []
+      : [`Keys that were revoked since, and would be valid again: ${revokedSince.join(', ')}.`]),
+  );
+}
+
 /** The audit row is written into the copy. The replaced database gets a row only if the restore was refused. */
 async function restoreAudited(database: string, backup: string): Promise<ReturnType<typeof restore>> {
   try {
     return restore(database, backup, { now: systemClock.now(), actor: localActor() });
   } catch (error) {
     const action = { action: 'database.restore', subject: backup };
-    return auditBeside<ReturnType<typeof restore>>(database, action, () => Promise.reject(error));
+    return auditBeside({ stores: orchestratorStores, database }, action, () =>
+      Promise.reject<ReturnType<typeof restore>>(error),
+    );
   }
 }
 

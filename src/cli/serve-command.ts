@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { type ServePorts, type Serving, serveOrchestrator } from '../compose/serve/orchestrator.ts';
 import { loadConfig } from '../config/load.ts';
 import { printLine } from '../runtime/print.ts';
+import { backupsInProcess } from './backup-command.ts';
 import { withDatabase } from './database.ts';
 import { sameBerth } from './invocation.ts';
 import {
@@ -17,8 +18,11 @@ export function serveCommand(ports: ServePorts = {}): Command {
   return withServerFlags(withDatabase(new Command('serve')), { api: 8080, admin: 9080 }).action(
     async ({ config: file, output, ...flags }: ServerFlags) => {
       const load = () => loadConfig({ file, flags, env: process.env }).config;
-      const start = (umask: number) =>
-        serveOrchestrator({ config: load(), env: process.env, umask, load }, ports);
+      const start = (umask: number) => {
+        const config = load();
+        const makeBackup = backupsInProcess(['backup'], config.database);
+        return serveOrchestrator({ config, env: process.env, umask, load, makeBackup }, ports);
+      };
       const welcome = (serving: Serving) =>
         printWelcome(serving, { ...flags, ...(file !== undefined && { config: file }) });
       await serveUntilSignal(start, { output }, { toJson: toReadyLine, welcome });

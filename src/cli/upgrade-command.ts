@@ -3,6 +3,7 @@ import { orchestratorStores } from '../compose/stores/orchestrator.ts';
 import type { Stores } from '../compose/stores/stores.ts';
 import { tryUpgrade, type Upgrade, upgrade } from '../compose/stores/upgrade.ts';
 import { printLine } from '../runtime/print.ts';
+import { checkDatabaseCommand } from './check-database-command.ts';
 import { withDatabase } from './database.ts';
 import { loadFor } from './orchestrator-database.ts';
 import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
@@ -10,6 +11,11 @@ import { isData, type OutputFlag, printData, withOutput } from './print-records.
 /** `berth upgrade` */
 export function orchestratorUpgradeCommand(): Command {
   return upgradeCommand('berth', orchestratorStores, loadFor);
+}
+
+/** `berth check-database` */
+export function checkOrchestratorCommand(): Command {
+  return checkDatabaseCommand('berth', orchestratorStores, loadFor);
 }
 
 /** Runs the migrations of this version's first start. `--dry-run` can be used while the server runs. */

@@ -121,6 +121,16 @@ describe('the configuration', () => {
     expect(loadConfig({ file: named, flags: {}, env: {} }).config.database).toBe(address);
   });
 
+  it('backs up a SQLite file to a folder beside the configuration, and refuses to for PostgreSQL', () => {
+    const scheduled = join(folder, 'backups.yaml');
+    writeFileSync(scheduled, 'backups: { folder: copies }\n');
+    const { config } = loadConfig({ file: scheduled, flags: {}, env: {} });
+    expect(config.backups).toEqual({ folder: join(folder, 'copies'), every_hours: 24, keep: 14 });
+    expect(errorLines({ file: scheduled, flags: { database: 'postgres://berth@db/berth' } })[0]).toMatch(
+      /backups\.yaml:1:\d+ backups: expected no backups here, since the database is PostgreSQL/,
+    );
+  });
+
   it.each<[string, Partial<LoadOptions>, string]>([
     [
       'a port that is no number',

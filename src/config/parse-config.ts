@@ -11,7 +11,7 @@ import {
   toPlainIssues,
   type YamlFile,
 } from './findings.ts';
-import { isPostgres, sqlitePath, toDatabase } from './server-schema.ts';
+import { type Backups, isPostgres, sqlitePath, toDatabase } from './server-schema.ts';
 import { applyOverrides, flagOf, type Override } from './settings.ts';
 
 /** Origin of a setting's value. */
@@ -48,6 +48,7 @@ export function createPathResolver(
 export interface ServerPaths {
   server: { tls?: { cert: string; key: string } | undefined };
   database: string;
+  backups?: Backups | undefined;
 }
 
 /** Makes the paths that every server's file may have absolute. */
@@ -55,7 +56,7 @@ export function resolveServerPaths<Config extends ServerPaths>(
   config: Config,
   absolute: (setting: string, path: string) => string,
 ): Config {
-  const { server, database } = config;
+  const { server, database, backups } = config;
   const tls = server.tls && {
     cert: absolute('server.tls.cert', server.tls.cert),
     key: absolute('server.tls.key', server.tls.key),
@@ -64,6 +65,7 @@ export function resolveServerPaths<Config extends ServerPaths>(
     ...config,
     server: tls === undefined ? server : { ...server, tls },
     database: isPostgres(database) ? database : toDatabase(absolute('database', sqlitePath(database))),
+    ...(backups && { backups: { ...backups, folder: absolute('backups.folder', backups.folder) } }),
   };
 }
 

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
-import { databaseSchema, logLevelSchema, serverSchema } from './server-schema.ts';
+import {
+  backupsSchema,
+  databaseSchema,
+  logLevelSchema,
+  refuseBackupsOfPostgres,
+  serverSchema,
+} from './server-schema.ts';
 
 /**
  * Requests of each account, except polls of one instance, which have a fixed limit. O: Limits: never below one poll per
@@ -99,9 +105,11 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
     retention: retentionSchema,
+    backups: backupsSchema,
     log_level: logLevelSchema,
   });
   return file
+    .superRefine(refuseBackupsOfPostgres)
     .superRefine(({ platform: one, platforms }, context) => {
       if (one === undefined || platforms === undefined) return;
       const message = 'expected either platform or platforms: move the platform under platforms';
@@ -118,5 +126,5 @@ export const configSchema = configSchemaFor(drivers);
 /** The content of a config file, before paths are resolved. */
 export type ConfigFile = z.infer<typeof configSchema>;
 
-/** The resolved configuration: `catalog`, the TLS files and the path in `database`, if any, are absolute. */
+/** The resolved configuration: `catalog`, the TLS files, the folder of backups and the path in `database`, if any, are absolute. */
 export type Config = ConfigFile & { catalog: string };

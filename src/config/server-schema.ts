@@ -82,6 +82,29 @@ function isUnambiguous(url: string): boolean {
   return authority.split('@').length <= 2 && !/[@#]/.test(rest);
 }
 
+/** Copies of a SQLite file that a server makes by itself. PostgreSQL's own tools do this for PostgreSQL. */
+export const backupsSchema = z
+  .strictObject({
+    /** Of this product alone: old copies in it are deleted. */
+    folder: z.string().min(1),
+    every_hours: z.int().min(1).max(168).default(24),
+    /** The newest copies that stay. */
+    keep: z.int().min(1).max(1000).default(14),
+  })
+  .optional();
+export type Backups = NonNullable<z.infer<typeof backupsSchema>>;
+
+/** Refuses `backups` for a database that this product does not copy. */
+export function refuseBackupsOfPostgres(
+  { backups, database }: { backups?: Backups | undefined; database: string },
+  context: z.RefinementCtx,
+): void {
+  if (backups === undefined || !isPostgres(database)) return;
+  const message =
+    'expected no backups here, since the database is PostgreSQL: schedule `pg_dump` or what your host offers';
+  context.addIssue({ code: 'custom', path: ['backups'], message, params: { at: 'key' } });
+}
+
 export const logLevelSchema = z
   .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   .default('info');

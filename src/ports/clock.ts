@@ -1,7 +1,8 @@
 import { setImmediate } from './timers.ts';
 
 /** A UTC day, in milliseconds. */
-export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** A clock, passed in: nothing in the core reads the wall clock. */
 export interface Clock {

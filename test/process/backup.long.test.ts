@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Client, createClient, until } from '../support/http/http-client.ts';
@@ -102,6 +102,36 @@ it('a backup of a busy server, restored after a kill, denies and removes nothing
   expect(second.stderr).toMatch(/this database was restored from a backup/);
   expect(second.stderr).not.toMatch(/a machine with our tag has no instance/);
   expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
+});
+
+it('a server makes its scheduled copy in a process of its own, and shows it', async () => {
+  using folder = temporaryFolder();
+  const config = writeConfig(folder.path);
+  const copies = join(folder.path, 'copies');
+  appendFileSync(config, `\nbackups: { folder: ${copies} }\n`);
+  await using server = await startServing(['--config', config]);
+  const status = async () =>
+    JSON.parse((await runBerth(['status', '--json', '--config', config])).stdout) as { backup: unknown };
+  let backup: unknown = null;
+  await until(
+    async () => {
+      ({ backup } = await status());
+      return backup !== null;
+    },
+    () => `there is no copy: ${server.stderr}`,
+  );
+  const [name = ''] = readdirSync(copies);
+  const file = join(copies, name);
+  expect(backup).toMatchObject({ file, bytes: statSync(file).size });
+  const rehearsed = await runBerth(['restore', file, '--rehearse', '--config', config]);
+  expect(rehearsed).toMatchObject({ code: 0, stderr: '' });
+  const [row] = JSON.parse((await runBerth(['audit', 'ls', '--json', '--config', config])).stdout);
+  expect(row).toMatchObject({
+    action: 'database.backup',
+    actor: 'schedule',
+    source: 'server',
+    subject: file,
+  });
 });
 
 it('a start beside the journal of the database before is refused, and says what to move away', async () => {

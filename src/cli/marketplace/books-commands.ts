@@ -13,6 +13,7 @@ import {
 } from '../../marketplace/operate/views/books.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
+import { backupCommand } from '../backup-command.ts';
 import { checkDatabaseCommand } from '../check-database-command.ts';
 import {
   isData,
@@ -81,6 +82,11 @@ export function verifyLedgerCommand(): Command {
 /** `berth marketplace check-database` */
 export function checkMarketplaceCommand(): Command {
   return checkDatabaseCommand('marketplace', marketplaceStores, loadMarketplaceFor);
+}
+
+/** `berth marketplace backup` */
+export function backupMarketplaceCommand(): Command {
+  return backupCommand('marketplace', marketplaceStores, loadMarketplaceFor);
 }
 
 /** `berth marketplace upgrade` */

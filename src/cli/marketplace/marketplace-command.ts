@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { ServingMarketplace } from '../../compose/serve/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { printLine } from '../../runtime/print.ts';
+import { backupsInProcess } from '../backup-command.ts';
 import { withDatabase } from '../database.ts';
 import { sameMarketplace } from '../invocation.ts';
 import { type LazyCommands, loadCommands, toLazy } from '../program.ts';
@@ -38,6 +39,10 @@ const commands: LazyCommands = {
     'resources that providers answer 404 for: how many ended, and which are held',
     async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
   ],
+  backup: [
+    'copy the database, also while the marketplace runs',
+    async () => (await import('./books-commands.ts')).backupMarketplaceCommand(),
+  ],
   'check-database': [
     'check the whole database for damage, also while the marketplace runs',
     async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),
@@ -71,7 +76,8 @@ export async function marketplaceCommand(isNamed: (name: string) => boolean): Pr
       const start = async () => {
         const { serveMarketplace } = await import('../../compose/serve/marketplace.ts');
         const config = loadMarketplaceConfig({ file, flags, env: process.env });
-        return serveMarketplace({ config, env: process.env });
+        const makeBackup = backupsInProcess(['marketplace', 'backup'], config.database);
+        return serveMarketplace({ config, env: process.env, makeBackup });
       };
       const welcome = (serving: ServingMarketplace) =>
         printWelcome(serving, { ...flags, ...(file !== undefined && { config: file }) });

@@ -313,3 +313,26 @@ providers:
     expect(verified?.accounts).toContainEqual({ account: 'promotion', amount_usd: -105 });
   });
 });
+
+it('copies the database of a marketplace that runs', async () => {
+  const copy = join(folder, 'copy.db');
+  const { code, stderr, stdout } = await runMain([
+    'marketplace',
+    'backup',
+    copy,
+    '--config',
+    config,
+    '--json',
+  ]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toMatchObject({ file: copy });
+  const books = async (path: string) => {
+    const store = openMarketplaceSqliteStore(path);
+    try {
+      return await readBooks(store.read, {});
+    } finally {
+      await store.close();
+    }
+  };
+  expect(await books(copy)).toEqual(await books(join(folder, 'm.db')));
+});

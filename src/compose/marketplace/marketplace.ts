@@ -57,6 +57,8 @@ export interface MarketplaceDeps {
   tracing?: Tracing | undefined;
   /** Returns the free space on the database's disk. Absent if the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
+  /** Copies of the database on a schedule. */
+  backups?: { poll(): Promise<void> } | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
 }
@@ -158,6 +160,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const housekeeping = new Housekeeping({
     authenticators: [authenticator, ...(forOperators === undefined ? [] : [forOperators.operators])],
     audit: forOperators && { store, keptMs: options.auditKeptMs },
+    also: () => void parts.backups?.poll(),
     clock,
     log,
   });

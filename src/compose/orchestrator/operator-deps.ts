@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.ts';
 import { platformFactsOf } from '../drivers/driver-settings.ts';
+import { lastBackupOf } from '../server/backups.ts';
 import type { Orchestrator } from './orchestrator.ts';
 
 /** The dependencies of an orchestrator's operator API, except for how operators are authenticated. */
@@ -9,8 +10,10 @@ export function operatorDepsOf(
 ) {
   const { http, facts, store, maxLosses } = adminParts;
   const configured = platformFactsOf(config);
+  const lastBackup = lastBackupOf(config.backups, 'berth');
   return {
     ...http,
+    ...(lastBackup && { lastBackup }),
     store,
     maxLosses,
     reload,

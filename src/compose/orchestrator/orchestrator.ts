@@ -43,6 +43,7 @@ import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
 import { isClockInSync } from '../../work/lease-time.ts';
+import { type MakeBackup, ScheduledBackups } from '../server/backups.ts';
 import { composeHttp } from './http-deps.ts';
 import {
   composeWork,
@@ -76,6 +77,8 @@ export interface OrchestratorDeps {
   tracing?: Tracing | undefined;
   /** Returns the free space on the database's disk. Absent if the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
+  /** Copies the database, where the configuration has a schedule for it. */
+  makeBackup?: MakeBackup | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
 }
@@ -242,7 +245,7 @@ function composeWorks(
 
 /** Composes reloads and the periodic jobs beside the platforms' work. */
 function composeUpkeep(
-  { config, store, clock, log, alarms, reload = () => nothingToReload(config), diskRoom }: Deps,
+  { config, store, clock, log, alarms, reload = () => nothingToReload(config), diskRoom, makeBackup }: Deps,
   {
     orphanActions: act,
     ...parts
@@ -252,6 +255,7 @@ function composeUpkeep(
 ) {
   const orphanRequests = new OrphanRequests({ store, clock, log, alarms, act });
   const reloader = new Reloader({ store, clock, log, alarms, load: reload });
+  const backups = backupsOf({ config, clock, log, alarms, makeBackup });
   const { tombstones_days, history_days, audit_days } = config.retention;
   const housekeeping = new Housekeeping({
     store,
@@ -265,11 +269,27 @@ function composeUpkeep(
     also: async () => {
       const room = await diskRoom?.();
       if (room !== undefined) checkDisk(alarms, room);
+      void backups?.poll();
       await reloader.poll();
       await orphanRequests.poll();
     },
   });
   return { reloader, housekeeping };
+}
+
+function backupsOf({
+  config: { backups },
+  alarms,
+  makeBackup: make,
+  ...parts
+}: Pick<Deps, 'config' | 'clock' | 'log' | 'alarms' | 'makeBackup'>): ScheduledBackups | undefined {
+  if (backups === undefined || make === undefined) return undefined;
+  const key: AlarmKey = { kind: 'backup_failed', subject: alarms.server };
+  const alarm = {
+    raise: (text: string, detail: string) => alarms.raise({ ...key, platform: null, text, detail }),
+    end: () => alarms.end(key),
+  };
+  return new ScheduledBackups({ ...parts, backups, product: 'berth', make, alarm });
 }
 
 function nothingToReload({ catalog }: Config): Reloaded {

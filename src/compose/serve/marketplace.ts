@@ -20,6 +20,7 @@ import { openTracing } from '../../runtime/tracing/open-tracing.ts';
 import { type MarketplaceDeps, startMarketplace } from '../marketplace/marketplace.ts';
 import { toMarketplaceOptions } from '../marketplace/options.ts';
 import { createClients, loadGpuTypes, readSecretOf } from '../marketplace/providers.ts';
+import { type MakeBackup, ScheduledBackups } from '../server/backups.ts';
 import { createServerClock } from '../server/clock.ts';
 import { marketplaceStores } from '../stores/marketplace.ts';
 import { openToServe, type Served, serve } from './serve.ts';
@@ -31,6 +32,8 @@ const SMTPS_PORT = 465;
 export interface ServeMarketplaceOptions {
   config: MarketplaceConfig;
   env: Environment;
+  /** Copies the database, where `backups` of the configuration asks for it. */
+  makeBackup?: MakeBackup;
 }
 
 export interface ServingMarketplace extends Served {
@@ -41,6 +44,7 @@ export interface ServingMarketplace extends Served {
 export async function serveMarketplace({
   config,
   env,
+  makeBackup: make,
 }: ServeMarketplaceOptions): Promise<ServingMarketplace> {
   if (config.providers.length === 0)
     throw new Fatal(
@@ -93,6 +97,17 @@ export async function serveMarketplace({
         gpuTypes,
         operatorHosts: [host, ...hosts],
         nextId,
+        backups:
+          config.backups &&
+          make &&
+          new ScheduledBackups({
+            product: 'marketplace',
+            backups: config.backups,
+            clock,
+            log,
+            make,
+            alarm: failureLog(log),
+          }),
         diskRoom: isPostgres(config.database)
           ? undefined
           : () => diskRoomOf(dirname(sqlitePath(config.database))),
@@ -124,6 +139,13 @@ const rateLimitsOf = ({ rate_limits: areOn }: MarketplaceConfig): RateLimitOptio
 function unopenedLimits(config: MarketplaceConfig, clock: Clock): Pick<RateLimits, 'peek'> {
   const { otherRequests: limit, windowMs } = rateLimitsOf(config);
   return { peek: () => ({ limit, remaining: limit, endsAt: clock.now() + windowMs }) };
+}
+
+function failureLog(log: Log) {
+  return {
+    raise: (text: string, detail: string) => log.error({ detail }, text),
+    end: () => undefined,
+  };
 }
 
 /** Creates the mailer for the configured SMTP server. Without one it returns null and logs that. */

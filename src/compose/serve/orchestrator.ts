@@ -24,6 +24,7 @@ import { createLog } from '../../runtime/log.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openTracing } from '../../runtime/tracing/open-tracing.ts';
 import { configuredDrivers } from '../drivers/driver-settings.ts';
+import type { MakeBackup } from '../server/backups.ts';
 import { createServerClock, type ServerClock } from '../server/clock.ts';
 import { orchestratorStores } from '../stores/orchestrator.ts';
 import { startWithAdmin } from './orchestrator-admin.ts';
@@ -40,6 +41,8 @@ export interface ServeOptions {
   umask?: number;
   /** Loads the configuration again, for a reload. Without it, the configuration does not change. @throws {Fatal} */
   load?: () => Config;
+  /** Copies the database, where `backups` of the configuration asks for it. */
+  makeBackup?: MakeBackup;
 }
 
 const ADMIN_PORT = 9080;
@@ -62,7 +65,7 @@ export interface Serving extends Served {
 
 /** Serves the orchestrator. @throws {Fatal} with a sentence for the operator */
 export async function serveOrchestrator(
-  { config, env, umask, load = () => config }: ServeOptions,
+  { config, env, umask, load = () => config, makeBackup }: ServeOptions,
   ports: ServePorts = {},
 ): Promise<Serving> {
   const given = readEnvironmentKey(env);
@@ -129,6 +132,7 @@ export async function serveOrchestrator(
         failpoint,
         reload: reloadOf({ config, load, catalog: sold, drivers: opening }),
         tracing,
+        makeBackup,
         diskRoom: isPostgres(config.database) ? undefined : () => diskRoomOf(folderOf(config.database)),
         certificates,
       };

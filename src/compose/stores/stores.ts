@@ -5,6 +5,7 @@ import { Fatal } from '../../ports/errors.ts';
 import { createSharedClock, systemClock, systemRandom } from '../../runtime/system.ts';
 import type { Migration } from '../../store/migrations.ts';
 import type { PostgresOptions } from '../../store/postgres/open-database.ts';
+import { backUpDatabase } from '../../store/sqlite/backup.ts';
 import { checkDatabaseFile } from '../../store/sqlite/copy-database.ts';
 import type { DatabaseFormat } from '../../store/sqlite/database-format.ts';
 import type { OpenOptions } from '../../store/sqlite/open-options.ts';
@@ -69,6 +70,20 @@ export async function withExisting<Store extends { close(): Promise<void> }, T>(
   } finally {
     await store.close();
   }
+}
+
+/** Copies the SQLite file, even while a server writes to it. Returns the size of the copy in bytes. @throws {Fatal} */
+export async function backUp(
+  { format }: Pick<Stores<unknown>, 'format'>,
+  database: string,
+  target: string,
+  now: number,
+): Promise<number> {
+  if (isPostgres(database))
+    throw new Fatal(
+      'A PostgreSQL database is backed up with its own tools, `pg_dump` for one: docs/backup.md says what to do after a restore.',
+    );
+  return (await backUpDatabase(sqlitePath(database), target, now, format)).bytes;
 }
 
 /** Checks the whole file for damage, even while a server uses it. Returns its size. @throws {Fatal} */

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { parseBaseUrl } from '../../client/base-url.ts';
 import { defaultOptions } from '../../marketplace/model/options.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { databaseSchema, logLevelSchema, serverSchema } from '../server-schema.ts';
+import {
+  backupsSchema,
+  databaseSchema,
+  logLevelSchema,
+  refuseBackupsOfPostgres,
+  serverSchema,
+} from '../server-schema.ts';
 import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
 
 const text = z.string().min(1).max(1000);
@@ -189,12 +195,14 @@ export const marketplaceConfigSchema = z
     billing: billingSchema,
     team_limits: teamLimitsSchema,
     retention: retentionSchema,
+    backups: backupsSchema,
     /** If absent, mails are stored and not sent. */
     mail: smtpSchema.optional(),
     /** Whether the limits of M: apply. Without them, another server must limit requests. */
     rate_limits: z.boolean().default(true),
     log_level: logLevelSchema,
   })
+  .superRefine(refuseBackupsOfPostgres)
   .superRefine(({ providers }, context) => {
     for (const [index, { id, base_url, profile, allow_private }] of providers.entries()) {
       const issue = (key: string, message: string) =>

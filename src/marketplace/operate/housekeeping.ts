@@ -11,6 +11,8 @@ interface Deps {
   authenticators: readonly { recordUses(round: { isLast: boolean }): Promise<void> }[];
   /** Absent: there are no operators, and no audit log. */
   audit?: { store: Pick<Store, 'transact'>; keptMs: number } | undefined;
+  /** Begins what is due, and does not wait for it. */
+  also?: (() => void) | undefined;
   clock: Clock;
   log: Log;
 }
@@ -40,7 +42,8 @@ export class Housekeeping {
   }
 
   async #run(round: { isLast: boolean }): Promise<void> {
-    const { authenticators, audit, clock, log } = this.#deps;
+    const { authenticators, audit, clock, log, also } = this.#deps;
+    if (!round.isLast) also?.();
     try {
       for (const authenticator of authenticators) await authenticator.recordUses(round);
       if (audit === undefined) return;

@@ -8,7 +8,7 @@
  * - an instance or a volume: `step_failing`, `phase_overdue`, `call_stuck`, `resource_renamed`
  * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `machine_gone`, `disk_lost`
  * - a name on the platform: `resource_copied`; ADDRESS:PORT: `endpoint_shared`
- * - a server: `clock_skew`, `reload_refused`, `disk_low`; a server or PLATFORM/USE: `certificate_ending`
+ * - a server: `clock_skew`, `reload_refused`, `disk_low`, `backup_failed`; a server or PLATFORM/USE: `certificate_ending`
  * - the database: `store_unwritable`
  * The kinds of `raiseFolded` and `raiseOne` also have one alarm with the platform as subject, for more than a hundred resources.
  */
@@ -43,6 +43,7 @@ export const alarmKinds = [
   'reload_refused',
   'disk_low',
   'store_unwritable',
+  'backup_failed',
 ] as const;
 export type AlarmKind = (typeof alarmKinds)[number];
 

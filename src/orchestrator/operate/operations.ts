@@ -37,6 +37,8 @@ export interface OperationDeps {
   reload: (actor: Actor) => Promise<Reloaded>;
   /** How many instances may end as lost. */
   maxLosses: LossCapOptions;
+  /** The last scheduled copy of the database. Null: there is none. Absent: there is no schedule. */
+  lastBackup?: () => { file: string; takenAt: number; bytes: number } | null;
 }
 
 /** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */

@@ -12,7 +12,7 @@ export const MARKETPLACE_ID = 0x4272746d;
 export interface DatabaseFormat {
   command: Command;
   applicationId: number;
-  /** Whether a file may be a backup made by `berth backup`. */
+  /** Whether a backup is marked, so that the first start from it compares it with the platforms. */
   hasBackups: boolean;
   migrations: MigrationsOf;
   /** SQL that finds rows with unreadable contents, which SQLite's integrity check does not detect. */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { counted } from '../../../contract/counted.ts';
+import { timestampSchema } from '../../../contract/values.ts';
 import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { markOf } from '../../model/marks.ts';
-import type { Reader, Store } from '../../model/store.ts';
+import type { Store } from '../../model/store.ts';
 
 /** A summary: instances, platforms, work and alarms. */
 const statusViewSchema = z
@@ -22,11 +23,15 @@ const statusViewSchema = z
     units_taken: z.int(),
     storage_taken_gb: z.number(),
     alarms: z.object({ count: z.int(), unacknowledged: z.int() }),
+    backup: z
+      .object({ file: z.string(), taken_at: timestampSchema, bytes: z.int() })
+      .nullable()
+      .meta({ description: 'The last scheduled copy of the database. Null: there is none, or no schedule.' }),
   })
   .meta({ id: 'Status' });
 type StatusView = z.infer<typeof statusViewSchema>;
 
-async function readStatus(read: Reader, platforms: Iterable<string>): Promise<StatusView> {
+async function readStatus({ store: { read }, platforms, lastBackup }: Deps): Promise<StatusView> {
   const [instances, work, claims, storage, alarms] = await Promise.all([
     read.instances.countByStatus(),
     read.work.backlog(),
@@ -34,10 +39,11 @@ async function readStatus(read: Reader, platforms: Iterable<string>): Promise<St
     read.storageClaims.use(),
     read.alarms.list(),
   ]);
+  const backup = lastBackup?.() ?? null;
   return {
     instances: Object.fromEntries(instances.map(({ status, count }) => [status, count])),
     platforms: await Promise.all(
-      [...platforms].map(async (platform) => ({
+      [...platforms.keys()].map(async (platform) => ({
         platform,
         down_since: toTime(await read.marks.get(markOf(platform, 'platform_down_since'))),
       })),
@@ -49,6 +55,7 @@ async function readStatus(read: Reader, platforms: Iterable<string>): Promise<St
       count: alarms.length,
       unacknowledged: alarms.filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
     },
+    backup: backup && { file: backup.file, taken_at: toTime(backup.takenAt), bytes: backup.bytes },
   };
 }
 
@@ -56,10 +63,12 @@ interface Deps {
   store: Pick<Store, 'read'>;
   clock: Pick<Clock, 'now'>;
   platforms: ReadonlyMap<string, unknown>;
+  /** The last scheduled copy of the database. Null: there is none, or no schedule. */
+  lastBackup?: () => { file: string; takenAt: number; bytes: number } | null;
 }
 
 /** The state for a terminal: tables and sentences. */
-function describe({ instances, work, alarms, ...status }: StatusView, now: number): TextPart[] {
+function describe({ instances, work, alarms, backup, ...status }: StatusView, now: number): TextPart[] {
   const counts = Object.entries(instances).map(([name, count]) => ({ instances: name, count }));
   const { oldest_due_at: dueAt } = work;
   const word = dueAt !== null && Date.parse(dueAt) > now ? 'at' : 'since';
@@ -73,6 +82,7 @@ function describe({ instances, work, alarms, ...status }: StatusView, now: numbe
     `Taken: ${counted(status.units_taken, 'unit')}, ${status.storage_taken_gb} GB of storage.`,
     `Open steps of work: ${work.open}${oldest}. See berth work ls.`,
     `Open alarms: ${alarms.count}, not acknowledged: ${alarms.unacknowledged}. See berth alarms ls.`,
+    ...(backup === null ? [] : [`Last backup: ${backup.taken_at}, ${backup.bytes} bytes, ${backup.file}.`]),
   ];
 }
 
@@ -84,5 +94,5 @@ export const statusView = defineView({
   description: 'As `berth status` shows it.',
   reply: ['The state of the whole installation.', statusViewSchema],
   commands: [{ name: 'status', toText: (status, _input, { clock }) => describe(status, clock.now()) }],
-  read: ({ store, platforms }: Deps) => readStatus(store.read, platforms.keys()),
+  read: (deps: Deps) => readStatus(deps),
 });

@@ -1,0 +1,118 @@
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { Backups } from '../../config/server-schema.ts';
+import { type Clock, HOUR_MS } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+
+/** After a failed copy, the next one is tried after this time at the latest. */
+const RETRY_MS = HOUR_MS;
+
+/** One copy in the folder. */
+export interface Backup {
+  file: string;
+  takenAt: number;
+  bytes: number;
+}
+
+/** Copies the database to a new file. @throws if it fails; then there is no file */
+export type MakeBackup = (file: string) => Promise<unknown>;
+
+interface Parts {
+  backups: Backups;
+  /** The name of the product, with which the names of its copies begin. */
+  product: 'berth' | 'marketplace';
+  clock: Pick<Clock, 'now'>;
+  log: Pick<Log, 'info' | 'warn'>;
+  make: MakeBackup;
+  alarm: { raise(text: string, detail: string): void; end(): void };
+}
+
+/** Copies the database on a schedule, and deletes old copies. The folder says when the last one was made. */
+export class ScheduledBackups {
+  readonly #parts: Parts;
+  #running: Promise<void> | undefined;
+  #retryAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Makes a copy if one is due and none is being made. Never rejects. */
+  async poll(): Promise<void> {
+    const { backups, product, clock } = this.#parts;
+    if (this.#running !== undefined || clock.now() < this.#retryAt) return;
+    const newest = tryList(backups, product).at(-1);
+    // A copy from the future was named by a clock that was wrong.
+    const age = newest === undefined ? Number.POSITIVE_INFINITY : Math.abs(clock.now() - newest.takenAt);
+    if (age < backups.every_hours * HOUR_MS) return;
+    this.#running = this.#copy(newest).finally(() => {
+      this.#running = undefined;
+    });
+    await this.#running;
+  }
+
+  async #copy(newest: Backup | undefined): Promise<void> {
+    const { backups, product, clock, log, make, alarm } = this.#parts;
+    const file = join(backups.folder, nameOf(product, clock.now()));
+    try {
+      mkdirSync(backups.folder, { recursive: true, mode: 0o700 });
+      removeDrafts(backups.folder, product);
+      await make(file);
+      alarm.end();
+      log.info({ file }, 'the database was backed up');
+      const all = listBackups(backups.folder, product);
+      for (const old of all.slice(0, -backups.keep)) rmSync(old.file, { force: true });
+    } catch (error) {
+      this.#retryAt = Math.max(this.#retryAt, clock.now() + RETRY_MS);
+      const reason = error instanceof Error ? error.message : String(error);
+      const last = newest === undefined ? 'there is none' : `the last one is ${basename(newest.file)}`;
+      alarm.raise(
+        'a scheduled backup failed: correct the cause in the details; it is tried again every hour',
+        `${last}; ${reason}`,
+      );
+    }
+  }
+}
+
+/** Removes what killed copies left: only this server copies to the folder, and one copy at a time. */
+function removeDrafts(folder: string, product: string): void {
+  for (const name of readdirSync(folder))
+    if (name.startsWith(`${product}-`) && /\.db\.part-\d+$/.test(name)) rmSync(join(folder, name));
+}
+
+function nameOf(product: string, at: number): string {
+  return `${product}-${new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.db`;
+}
+
+const STAMP = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
+
+/** The scheduled copies of a product in a folder, oldest first. @throws if the folder cannot be read */
+function listBackups(folder: string, product: Parts['product']): Backup[] {
+  const found = readdirSync(folder).flatMap((name) => {
+    if (!name.startsWith(`${product}-`) || !name.endsWith('.db')) return [];
+    const stamp = name.slice(product.length + 1, -'.db'.length);
+    const takenAt = Date.parse(stamp.replace(STAMP, '$1-$2-$3T$4:$5:$6Z'));
+    if (!STAMP.test(stamp) || Number.isNaN(takenAt)) return [];
+    const file = join(folder, name);
+    const bytes = statSync(file, { throwIfNoEntry: false })?.size;
+    return bytes === undefined ? [] : [{ file, takenAt, bytes }];
+  });
+  return found.sort((a, b) => a.takenAt - b.takenAt);
+}
+
+/** What tells of the last copy. Undefined: there is no schedule. */
+export function lastBackupOf(
+  backups: Backups | undefined,
+  product: Parts['product'],
+): (() => Backup | null) | undefined {
+  return backups && (() => tryList(backups, product).at(-1) ?? null);
+}
+
+/** Like {@link listBackups}. A folder that cannot be read has none: making the next copy tells why. */
+function tryList({ folder }: Backups, product: Parts['product']): Backup[] {
+  try {
+    return listBackups(folder, product);
+  } catch {
+    return [];
+  }
+}
