@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { type AnyList, titleOf, toColumns } from '../columns.ts';
 import type { Actor } from '../model.ts';
 import { kindOf, type Operation, splitInput } from '../operation.ts';
-import { headOf } from '../views/values.ts';
 import { actionForm, actionLink } from './action-pages.ts';
 import type { Page, PageRequest } from './deps.ts';
 import {
@@ -174,7 +173,7 @@ function filter(
   choices: readonly Choice[] | undefined,
   usual: unknown,
 ): Html | '' {
-  const title = titleOf({ field: headOf(name) });
+  const title = titleOf({ field: name });
   const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   const known =
     inner instanceof z.ZodEnum ? inner.options.map((one) => [String(one), String(one)] as const) : choices;
