@@ -33,16 +33,6 @@ export function cutPage<Row>(
   return { rows, next: last === undefined ? null : endOf(last) };
 }
 
-/** The heading of a field: `last used` of `last_used_at`. */
-export function headOf(name: string): string {
-  return name.replace(/^has_|_(at|id|usd)$/g, '').replaceAll('_', ' ');
-}
-
-/** Whether a field is an amount in US dollars. */
-export function isUsd(name: string): boolean {
-  return /(^|_)usd(_|$)/.test(name);
-}
-
 const STEPS = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
