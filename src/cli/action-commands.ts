@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { platformFactsOf } from '../compose/drivers/driver-settings.ts';
 import { toReconcileOptions } from '../compose/orchestrator/platforms.ts';
 import { lastBackupOf } from '../compose/server/backups.ts';
@@ -9,7 +9,6 @@ import type { Config } from '../config/schema.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
 import { addActions } from './add-actions.ts';
-import { withOperatorKeys } from './operators-command.ts';
 import { onDatabase } from './orchestrator-database.ts';
 
 /** Adds the orchestrator's views and actions to the command of their noun. */
@@ -17,11 +16,6 @@ export function withActions(noun: Command): Command {
   return addActions<OperationDeps>(noun, operations, (command, body) =>
     onDatabase<unknown[]>(command, (deps, ...args) => body(toOperationDeps(deps), ...args)),
   );
-}
-
-/** Creates `berth operators`. */
-export function operatorsCommand(): Command {
-  return withActions(withOperatorKeys(new Command('operators'), onDatabase, 'berth operators'));
 }
 
 /**

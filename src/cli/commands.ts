@@ -27,10 +27,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     capacity: ['units of each offer and region that are sold, and why none are available'],
     platforms: ['the platforms: their health, and the hosts that have instances'],
     orphans: ['machines and volumes without a row that owns them, and rows that were lost'],
-    operators: [
-      'create, list and revoke the keys of the admin listener',
-      async () => (await import('./action-commands.ts')).operatorsCommand(),
-    ],
+    operators: ['create, list and revoke the keys of the admin listener'],
     audit: ['actions of operators: who, from where, and the outcome'],
     cordon: ['place nothing new on a region, an offer, a platform or a host; running instances stay'],
     uncordon: ['remove a cordon'],

@@ -21,6 +21,7 @@ export const errorTable = {
     retry: 'changed',
     meaning: 'The credential is missing, malformed, unknown, expired or revoked.',
   },
+  forbidden: { status: 403, retry: 'changed', meaning: 'The key may not do this.' },
   not_found: {
     status: 404,
     retry: 'never',

@@ -3,7 +3,14 @@ import { bearerToken, describeApiKey, digestSecret, generateOperatorKey } from '
 import { KeyUses } from '../keys/key-uses.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { Actor, AuditWriter, OperatorKeyReader, OperatorKeyRecord, OperatorKeyWriter } from './model.ts';
+import type {
+  Actor,
+  AuditWriter,
+  OperatorKeyReader,
+  OperatorKeyRecord,
+  OperatorKeyWriter,
+  Role,
+} from './model.ts';
 import { RefusedSignIns } from './refused-sign-ins.ts';
 
 interface Deps {
@@ -15,7 +22,7 @@ interface Deps {
 
 const COMMAND = 'berth operators';
 
-interface KeyStore {
+export interface KeyStore {
   transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
   read: { operatorKeys: OperatorKeyReader };
 }
@@ -30,7 +37,7 @@ const NAME = /^[a-z0-9][a-z0-9._@-]{0,62}$/;
  */
 export async function createOperatorKey(
   { store, clock, random }: Deps & { random: Random },
-  name: string,
+  { name, role = 'admin' }: { name: string; role?: Role },
 ): Promise<{ key: string; record: OperatorKeyRecord }> {
   if (!NAME.test(name))
     throw new ApiError(
@@ -41,6 +48,7 @@ export async function createOperatorKey(
   const record: OperatorKeyRecord = {
     id: `op-${random.bytes(6).toString('hex')}`,
     name,
+    role,
     digest: digestSecret(key),
     ...describeApiKey(key),
     createdAt: clock.now(),
@@ -55,12 +63,12 @@ export async function createOperatorKey(
 export async function revokeOperatorKey(
   { store, clock, command = COMMAND }: Deps,
   id: string,
-): Promise<OperatorKeyRecord> {
+): Promise<OperatorKeyRecord & { revokedAt: number }> {
   return store.transact(async (tx) => {
     const record = await tx.operatorKeys.byId(id);
     if (record === null)
       throw new ApiError('not_found', `There is no operator key "${id}": see \`${command} list\`.`);
-    if (record.revokedAt !== null) return record;
+    if (record.revokedAt !== null) return { ...record, revokedAt: record.revokedAt };
     const revokedAt = clock.now();
     await tx.operatorKeys.revoke(id, revokedAt);
     return { ...record, revokedAt };

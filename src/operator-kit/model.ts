@@ -1,3 +1,12 @@
+/** What a key allows, each with what precedes it: to look · to act on what runs · all, also money, accounts and keys. */
+export const roles = ['viewer', 'on-call', 'admin'] as const;
+export type Role = (typeof roles)[number];
+
+/** Whether a role allows what needs another one. */
+export function allows(role: Role, needed: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(needed);
+}
+
 /**
  * A stored key of the admin listener's API and console: its digest, never the key itself. It grants no access to
  * accounts.
@@ -6,6 +15,7 @@ export interface OperatorKeyRecord {
   id: string;
   /** Its holder. One operator may have several keys. */
   name: string;
+  role: Role;
   /** SHA-256 of the whole key. */
   digest: Buffer;
   prefix: string;

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../contract/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type AuditedAction, type AuditedStore, audited } from './audit.ts';
 import type { AnyDetail, AnyList, DetailOf, ListIn, RowOf } from './columns.ts';
-import type { Actor } from './model.ts';
+import type { Actor, Role } from './model.ts';
 
 type Fields = Readonly<Record<string, z.ZodType>>;
 type InputOf<F extends Fields> = z.output<z.ZodObject<F>>;
@@ -97,6 +97,12 @@ export interface FormSpec<Deps, In = Input, Reply = unknown> {
   send?(reply: Reply): Readonly<Record<string, string | undefined>>;
   /** Reads the fields. By default, the types of the input decide how. @throws if they are invalid */
   parse?(field: (name: string) => string | undefined, now: number): Record<string, unknown>;
+  /** The view below whose list the form stands, with a field for each of these names of its input. */
+  below?: { of: string; asks: readonly string[] };
+  /** A secret of the reply, which a page shows once before the next one. */
+  secret?(reply: Reply): string;
+  /** Whether the operator must have signed in within the last ten minutes. */
+  needsFreshSignIn?: true;
 }
 
 /** A view or an action, in the form from which routes, commands and forms are derived. */
@@ -112,6 +118,8 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   form?: FormSpec<Deps>;
   list?: AnyList;
   detail?: AnyDetail;
+  /** The role that it needs. */
+  needs: Role;
   perform(deps: Deps, actor: Actor, input: Input): Promise<unknown>;
 }
 
@@ -150,6 +158,7 @@ export function defineView<
     ...described,
     method: 'get' as const,
     status: 200 as const,
+    needs: 'viewer' as const,
     read,
     perform: async (deps: Deps, _actor: Actor, input: InputOf<F>) => read(deps, input),
   };
@@ -165,6 +174,8 @@ type DryRun = { dry_run?: boolean };
 
 interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
   extends Described<F, Schema, Name> {
+  /** The role that it needs; default: `on-call`. */
+  needs?: Role;
   /** 201 if the action creates something. */
   status?: 200 | 201;
   example?: object;
@@ -208,6 +219,7 @@ export function defineAction<
   return {
     errors: ['not_found', 'invalid_state'] as const,
     status: 200 as const,
+    needs: 'on-call' as Role,
     ...described,
     method: 'post' as const,
     input: dryRun ? withDryRun(input, described.path) : input,

@@ -52,7 +52,7 @@ it('folds refused keys into one row every ten minutes, with a count and their ad
 it('names the operator whose key was revoked, and keeps rows that could not be written', async () => {
   await using test = open();
   const { clock, store, operators, knock, rows, lines } = test;
-  const { key, record } = await createOperatorKey({ store, clock, random: systemRandom }, 'ann');
+  const { key, record } = await createOperatorKey({ store, clock, random: systemRandom }, { name: 'ann' });
   expect(await knock('192.0.2.1', key)).toMatchObject({ name: 'ann' });
   await revokeOperatorKey({ store, clock }, record.id);
   expect(await knock('192.0.2.1', key)).toBeNull();

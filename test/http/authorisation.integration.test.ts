@@ -121,7 +121,7 @@ beforeAll(async () => {
   const { key: accounts, addOperator } = orchestrator;
   keys = { none: null, accounts, operators: await addOperator('ann') };
   market = await startTestMarketplace({ hasOperators: true, adminHosts: ['berth.example'] });
-  const { key: operators } = await createOperatorKey({ ...market, random: systemRandom }, 'ann');
+  const { key: operators } = await createOperatorKey({ ...market, random: systemRandom }, { name: 'ann' });
   marketKeys = { none: null, accounts: market.user.key, operators };
 });
 afterAll(async () => {

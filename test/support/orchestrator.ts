@@ -186,7 +186,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     operator: orchestrator.operator,
     console: orchestrator.console,
     /** Makes a key of the operator's API and returns it. */
-    addOperator: async (name: string): Promise<string> => (await createOperatorKey(deps, name)).key,
+    addOperator: async (name: string): Promise<string> => (await createOperatorKey(deps, { name })).key,
     /** Sends a request to the operator's API; its reply must keep the published document. */
     async operate<Body = Record<string, unknown>>(
       operatorKey: string,

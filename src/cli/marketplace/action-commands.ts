@@ -3,7 +3,6 @@ import type { CommandDeps as Deps } from '../../marketplace/operate/commands.ts'
 import { commands } from '../../marketplace/operate/commands.ts';
 import { type OperationDeps, operations } from '../../marketplace/operate/operations.ts';
 import { addActions } from '../add-actions.ts';
-import { withOperatorKeys } from '../operators-command.ts';
 import { onMarketplaceDatabase } from './database.ts';
 
 /**
@@ -22,10 +21,4 @@ export function marketplaceActionCommand(name: string): Command {
       return withProviders(deps.config, deps.store, run);
     });
   });
-}
-
-/** Creates `berth marketplace operators`. */
-export function marketplaceOperatorsCommand(): Command {
-  const name = 'berth marketplace operators';
-  return withOperatorKeys(marketplaceActionCommand('operators'), onMarketplaceDatabase, name);
 }

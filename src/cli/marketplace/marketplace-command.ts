@@ -30,10 +30,7 @@ const commands: LazyCommands = {
     async () => (await import('./providers-command.ts')).providersCommand(),
   ],
   mail: ['list the mails: sent, due and given up; retry one'],
-  operators: [
-    'create, list and revoke the keys of the admin listener',
-    async () => (await import('./action-commands.ts')).marketplaceOperatorsCommand(),
-  ],
+  operators: ['create, list and revoke the keys of the admin listener'],
   audit: ['actions of operators: who, from where, and the outcome'],
   losses: [
     'resources that providers answer 404 for: how many ended, and which are held',

@@ -23,7 +23,7 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
   await putEmptyDatabase('marketplace', path);
   const store = openMarketplaceSqliteStore(path);
   const deps = { store, clock, random: systemRandom };
-  const { key } = await createOperatorKey(deps, 'mara');
+  const { key } = await createOperatorKey(deps, { name: 'mara' });
   const errors: object[] = [];
   const answers: ProviderFacts = {
     catalogReadAt: clock.now() - 9_000,

@@ -1,6 +1,6 @@
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
-import { operatorKeysView } from '../../operator-kit/views/keys.ts';
+import { operatorKeyActions, operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
@@ -34,10 +34,14 @@ export type AnyOperation =
   | typeof billView
   | typeof auditView
   | ReturnType<typeof operatorKeysView>
+  | ReturnType<typeof operatorKeyActions>['create']
+  | ReturnType<typeof operatorKeyActions>['revoke']
   | typeof bookCredit
   | typeof acceptProviderLosses
   | typeof cleanUpLost
   | typeof resendMail;
+
+const keyActions = operatorKeyActions('berth marketplace operators', 'Views');
 
 /** Everything that operators can see and do, in the order of the API's document. */
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
@@ -53,8 +57,10 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   auditView,
   operatorKeysView('berth marketplace operators', {
     tag: 'Views',
-    description: 'Create and revoke them on the command line: `berth marketplace operators`.',
+    description: 'Oldest first.',
   }),
+  keyActions.create,
+  keyActions.revoke,
   bookCredit,
   acceptProviderLosses,
   cleanUpLost,

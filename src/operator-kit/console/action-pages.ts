@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { toIssues } from '../../contract/issue-words.ts';
 import { Fatal } from '../../ports/errors.ts';
+import { titleOf } from '../columns.ts';
 import type { Actor } from '../model.ts';
 import { type FormSpec, kindOf, type Operation } from '../operation.ts';
 import type { PageContent, PageRequest } from './deps.ts';
@@ -42,6 +43,36 @@ export function actionForm(
   ).map(([field, value]) =>
     value === null || value === undefined ? '' : html`<input type="hidden" name="${field}" value="${value}">`,
   )}${content}<button class="${buttonClass}">${button}</button>${after}</form>`;
+}
+
+/** Renders a form with a field for each input that the action asks for. An action with a plan shows it next. */
+export function askingForm<Deps>(action: Operation<Deps>, csrf: string): Html | '' {
+  const { form, input, summary } = action;
+  if (form?.below === undefined) return '';
+  const asks = form.below.asks.map((name) => inputOf(name, input[name]));
+  const content = html`<h2 class="wide">${summary}</h2>${asks}`;
+  if ((action.dryRun ?? form.preview) === undefined)
+    return actionForm(action, csrf, {}, { className: 'card row', buttonClass: 'primary', content });
+  return html`<form class="card row" action="/console${actionPath(action.name)}">${content}<button class="primary">${form.button} …</button></form>`;
+}
+
+/** A field for an input: what it must have is required. */
+function inputOf(name: string, schema: z.ZodType | undefined): Html {
+  const title = titleOf({ field: name });
+  const isRequired = schema?.safeParse(undefined).success === false;
+  const options = optionsOf(schema);
+  if (options !== undefined)
+    return html`<label class="field"><span>${title}</span><select name="${name}" ${isRequired ? 'required' : ''}>${options.map((option) => html`<option value="${option}">${option}</option>`)}</select></label>`;
+  if (kindOf(name, schema) === 'switch')
+    return html`<label class="field check"><input type="checkbox" name="${name}" value="yes"><span>${title}</span></label>`;
+  return html`<label class="field"><span>${title}</span><input name="${name}" maxlength="255" ${isRequired ? 'required' : ''}></label>`;
+}
+
+function optionsOf(schema: z.ZodType | undefined): readonly string[] | undefined {
+  if (schema instanceof z.ZodEnum) return schema.options.map(String);
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault
+    ? optionsOf(schema.unwrap() as z.ZodType)
+    : undefined;
 }
 
 /** Renders what the action would do, and the button that carries it out. Null if the action has no such page. */
@@ -91,17 +122,26 @@ ${actionForm(action, csrf, sent, {
 })}`;
 }
 
-/** Carries out the action of a form. Returns the path of the next page. */
+/** Shows a secret, once. */
+export function secretPage(secret: string, next: string): PageContent {
+  return {
+    title: 'Keep this now',
+    body: html`<h1>Keep this now: it is not shown again</h1>
+<div class="card"><pre>${secret}</pre></div><p><a class="button" href="${next}">I have it</a></p>`,
+  };
+}
+
+/** Carries out the action of a form. Returns the path of the next page, and the secret to be shown before it. */
 export async function performForm<Deps>(
   action: Operation<Deps>,
   deps: Deps,
   { actor, field, now }: { actor: Actor; field: Read; now: number },
-): Promise<string> {
+): Promise<{ next: string; secret: string | undefined }> {
   const { form } = action;
   if (form === undefined) throw new Fatal('The console has no form for this action.');
   const input = parse(action, { ...readFields(action, form, field, now), dry_run: false });
-  await action.perform(deps, actor, input);
-  return form.page(input);
+  const reply = await action.perform(deps, actor, input);
+  return { next: form.page(input), secret: form.secret?.(reply) };
 }
 
 function readFields<Deps>(

@@ -5,8 +5,9 @@ import { clientOf } from '../../http/wire/client-address.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { audit, refusalOf } from '../audit.ts';
+import { assertAllowed } from '../http/operation-routes.ts';
 import type { Actor } from '../model.ts';
-import { actionPage, actionPath, performForm } from './action-pages.ts';
+import { actionPage, actionPath, performForm, secretPage } from './action-pages.ts';
 import { asset, isAssetName } from './assets.ts';
 import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
 import { readForm } from './form.ts';
@@ -14,6 +15,9 @@ import { framed, type Look, loginPage, problemPage } from './layout.ts';
 import { html } from './parts.ts';
 import { isSameOrigin, secureReplies, toOwnPath } from './protect.ts';
 import { isOwnForm, SESSION_MS, type Session, Sessions } from './sessions.ts';
+
+/** How long ago a sign-in may be for what makes keys. */
+const FRESH_MS = 10 * 60_000;
 
 const REFRESH = 'x-console-refresh';
 
@@ -73,12 +77,20 @@ export function assembleConsole<Deps extends ConsoleBase>(
   });
   for (const action of actions.filter(({ form }) => form !== undefined)) {
     const path = actionPath(action.name);
+    app.use(path, async (context, next) => {
+      const { role, operator, beganAt } = context.get('session');
+      assertAllowed({ role, name: operator }, action);
+      const isFresh = deps.clock.now() - beganAt < FRESH_MS;
+      return action.form?.needsFreshSignIn && !isFresh ? askForLogin(context, action.form.page({})) : next();
+    });
     app.get(path, (context) =>
       show(deps, parts, context, (_deps, request) => actionPage(action, deps, request)),
     );
     app.post(path, async (context) => {
       const request = { ...formOf(context), now: deps.clock.now() };
-      return context.redirect(await performForm(action, deps, request), 303);
+      const { next, secret } = await performForm(action, deps, request);
+      if (secret === undefined) return context.redirect(next, 303);
+      return show(deps, parts, context, async () => secretPage(secret, next));
     });
   }
   for (const [path, page] of pages) app.get(path, (context) => show(deps, parts, context, page));
@@ -126,6 +138,7 @@ async function show<Deps extends ConsoleBase>(
       ...content,
       path: context.req.path,
       operator: session.operator,
+      role: session.role,
       csrf: session.csrf,
       mark,
       server: deps.server,
@@ -176,10 +189,10 @@ function cookieName(context: Context): string {
   return `berth_console_${/:(\d+)$/.exec(context.req.header('host') ?? '')?.[1] ?? '0'}`;
 }
 
-function askForLogin(context: Context<ConsoleEnv>): Response {
+function askForLogin(context: Context<ConsoleEnv>, page = '/console'): Response {
   const { method, path, url } = context.req;
   if (context.req.header(REFRESH) !== undefined) return context.text('The session has ended.', 401);
-  const next = method === 'GET' ? `${path}${new URL(url).search}` : '/console';
+  const next = method === 'GET' ? `${path}${new URL(url).search}` : page;
   return context.redirect(
     next === '/console' ? '/console/login' : `/console/login?next=${encodeURIComponent(next)}`,
     303,

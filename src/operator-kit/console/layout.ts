@@ -23,6 +23,7 @@ export interface Frame {
   /** Path of the current page. */
   path: string;
   operator: string;
+  role: string;
   csrf: string;
   mark: TabMark | undefined;
   server: string;
@@ -33,7 +34,7 @@ export interface Frame {
 
 /** A complete page for a logged-in operator. */
 export function framed({ brand, tabs, search: to }: Look, frame: Frame): Html {
-  const { title, path, operator, csrf, mark, server, version, search, body } = frame;
+  const { title, path, operator, role, csrf, mark, server, version, search, body } = frame;
   const top = html`<header class="top">
 <div class="bar">
 <a class="brand" href="/console">${brand}</a>
@@ -42,7 +43,7 @@ export function framed({ brand, tabs, search: to }: Look, frame: Frame): Html {
 </form>
 <div class="who">
 <span class="live" role="status">as it was read</span>
-<span class="soft">${operator}</span>
+<span class="soft" title="Role: ${role}">${operator}</span>
 <form method="post" action="/console/logout">${csrfField(csrf)}<button class="plain">Sign out</button></form>
 </div>
 </div>

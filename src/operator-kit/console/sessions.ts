@@ -3,7 +3,7 @@ import { digestSecret } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { AuditedStore } from '../audit.ts';
 import type { Operators } from '../keys.ts';
-import type { AuditWriter, OperatorSessionReader, OperatorSessionWriter } from '../model.ts';
+import type { AuditWriter, OperatorSessionReader, OperatorSessionWriter, Role } from '../model.ts';
 
 /** Lifetime of a session, even if it is used. */
 export const SESSION_MS = 12 * 3_600_000;
@@ -31,6 +31,9 @@ export interface Session {
   keyId: string;
   /** The name of the operator key. */
   operator: string;
+  role: Role;
+  /** When the operator signed in, in milliseconds since the epoch. */
+  beganAt: number;
   /** CSRF token. Every form of the session contains it. */
   csrf: string;
 }
@@ -60,7 +63,9 @@ export class Sessions {
     const session = await store.read.operatorSessions.byDigest(digestSecret(secret));
     if (session === null || session.endsAt <= clock.now()) return undefined;
     const key = await operators.ofId(session.keyId);
-    return key === null ? undefined : { keyId: key.id, operator: key.name, csrf: csrfOf(secret) };
+    if (key === null) return undefined;
+    const beganAt = session.endsAt - SESSION_MS;
+    return { keyId: key.id, operator: key.name, role: key.role, beganAt, csrf: csrfOf(secret) };
   }
 
   async end(secret: string | undefined): Promise<void> {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type AnyList, titleOf, toColumns } from '../columns.ts';
-import type { Actor } from '../model.ts';
+import { type Actor, allows } from '../model.ts';
 import { kindOf, type Operation, splitInput } from '../operation.ts';
-import { actionForm, actionLink } from './action-pages.ts';
+import { actionForm, actionLink, askingForm } from './action-pages.ts';
 import type { Page, PageRequest } from './deps.ts';
 import {
   type Cells,
@@ -65,7 +65,7 @@ function listPage<Deps>(
       body: html`<div class="head"><h1>${list.title}</h1><span class="soft">${count(total)}${list.about === undefined ? '' : `: ${list.about}`}</span></div>
 ${(await above?.(deps, request, reply)) ?? ''}${filters(view, wanted, values ?? {})}
 ${live(id, html`${rowsOf(list, rows, actionsIn(view, actions, request), request.now)}${rest === 0 ? '' : html`<p class="soft">… and ${count(rest)} more</p>`}`)}
-${pager(first, request.query('after'), reply['next'] as string | null | undefined)}${(await below?.(deps, request, reply)) ?? ''}`,
+${pager(first, request.query('after'), reply['next'] as string | null | undefined)}${formsBelow(view, actions, request)}${(await below?.(deps, request, reply)) ?? ''}`,
     };
   };
 }
@@ -203,13 +203,23 @@ ${next === null ? '' : html`<a class="button" rel="next" href="${more}">Next »<
 </nav>`;
 }
 
+/** The forms of the actions that have a place below the list of the view. */
+function formsBelow<Deps>(
+  { name }: Operation<Deps>,
+  actions: readonly Operation<Deps>[],
+  { session }: PageRequest,
+): Html[] {
+  const here = actions.filter(({ form, needs }) => form?.below?.of === name && allows(session.role, needs));
+  return here.map((action) => html`${askingForm(action, session.csrf)}`);
+}
+
 /** A column with the actions that have a place in the rows of the view. */
 function actionsIn<Deps>(
   { name }: Operation<Deps>,
   actions: readonly Operation<Deps>[],
   { session }: PageRequest,
 ): Cells<Row> | undefined {
-  const here = actions.filter(({ form }) => form?.inRows?.of === name);
+  const here = actions.filter(({ form, needs }) => form?.inRows?.of === name && allows(session.role, needs));
   if (here.length === 0) return undefined;
   const cell = (row: Row): Html | '' => {
     const buttons = here.map((action) => {

@@ -10,7 +10,7 @@ import { type RequestEnv, type RequestVariables, requestContext } from '../../ht
 import { Fatal } from '../../ports/errors.ts';
 import type { Actor, OperatorKeyRecord } from '../model.ts';
 
-type Operator = Pick<OperatorKeyRecord, 'id' | 'name'>;
+type Operator = Pick<OperatorKeyRecord, 'id' | 'name' | 'role'>;
 
 /** Finds out who sends a request. */
 export interface Authentication {

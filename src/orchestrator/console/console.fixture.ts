@@ -63,7 +63,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
   await putEmptyDatabase('orchestrator', path);
   const store = openSqliteStore(path);
   const deps = { store, clock, random: systemRandom };
-  const { key, record } = await createOperatorKey(deps, 'mara');
+  const { key, record } = await createOperatorKey(deps, { name: 'mara' });
   const silent = () => undefined;
   const errors: object[] = [];
   const infos: object[] = [];

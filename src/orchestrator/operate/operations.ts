@@ -1,7 +1,7 @@
 import type { Actor } from '../../operator-kit/model.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
-import { operatorKeysView } from '../../operator-kit/views/keys.ts';
+import { operatorKeyActions, operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Supply } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -43,8 +43,9 @@ export interface OperationDeps {
 
 export const operatorKeys = operatorKeysView('berth operators', {
   tag: 'Accounts',
-  description: 'Oldest first. Create and revoke them on the command line: `berth operators`.',
+  description: 'Oldest first.',
 });
+const keyActions = operatorKeyActions('berth operators', 'Accounts');
 
 /** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */
 export type AnyOperation =
@@ -65,6 +66,8 @@ export type AnyOperation =
   | typeof createKey
   | typeof revokeKey
   | typeof operatorKeys
+  | typeof keyActions.create
+  | typeof keyActions.revoke
   | typeof cordonsView
   | typeof cordon
   | typeof uncordon
@@ -98,6 +101,8 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   createKey,
   revokeKey,
   operatorKeys,
+  keyActions.create,
+  keyActions.revoke,
   cordonsView,
   cordon,
   uncordon,

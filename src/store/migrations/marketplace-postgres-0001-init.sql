@@ -300,6 +300,7 @@ CREATE INDEX losses_held ON losses (provider_id, at) WHERE is_held;
 CREATE TABLE operator_keys (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
+  role TEXT NOT NULL,
   digest BYTEA NOT NULL UNIQUE,
   prefix TEXT NOT NULL,
   last_four TEXT NOT NULL,

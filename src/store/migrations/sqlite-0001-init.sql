@@ -184,6 +184,7 @@ CREATE INDEX history_by_instance ON history (instance_id);
 CREATE TABLE operator_keys (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
+  role TEXT NOT NULL,
   digest BLOB NOT NULL,
   prefix TEXT NOT NULL,
   last_four TEXT NOT NULL,

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../operator-kit/model.ts';
+import type { AuditEntry, Role } from '../../operator-kit/model.ts';
 import type { Dialect } from './postgres.ts';
 
 /** The operator tables, which are the same in either product's database. */
@@ -7,6 +7,7 @@ export function operatorTables({ table, text, bytes, bigint, json, sequence }: D
   const operatorKeys = table('operator_keys', {
     id: text('id').primaryKey(),
     name: text('name').notNull(),
+    role: text('role').$type<Role>().notNull(),
     digest: bytes('digest').notNull().unique('operator_keys_digest_key'),
     prefix: text('prefix').notNull(),
     lastFour: text('last_four').notNull(),

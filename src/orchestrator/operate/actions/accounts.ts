@@ -17,6 +17,7 @@ export interface Deps {
 export const createAccount = defineAction({
   name: 'createAccount',
   tag: 'Accounts',
+  needs: 'admin',
   path: '/accounts',
   summary: 'Create an account',
   description: 'The account has no key yet.',
@@ -36,6 +37,12 @@ export const createAccount = defineAction({
       ],
     },
   ],
+  form: {
+    title: () => 'Create an account',
+    button: 'Create',
+    below: { of: 'listAccounts', asks: ['name'] },
+    page: () => '/console/accounts',
+  },
   audit: ({ name }) => ({ action: 'account.create', subject: name }),
   run: async (deps: Deps, { name, id }) => ({ id: (await accounts.createAccount(deps, name, id)).id, name }),
 });
@@ -43,6 +50,7 @@ export const createAccount = defineAction({
 export const createKey = defineAction({
   name: 'createKey',
   tag: 'Accounts',
+  needs: 'admin',
   path: '/accounts/{account}/keys',
   summary: 'Create a key for an account',
   description:
@@ -68,6 +76,14 @@ export const createKey = defineAction({
       toText: ({ id, api_key: key }) => [key, '', `This is key ${id}. Keep it now: it is not shown again.`],
     },
   ],
+  form: {
+    title: ({ account }) => `Create a key for ${account}`,
+    button: 'Create the key',
+    below: { of: 'listKeys', asks: ['account', 'label', 'expires_at'] },
+    needsFreshSignIn: true,
+    secret: ({ api_key: key }) => key,
+    page: () => '/console/keys',
+  },
   audit: async ({ account, label }, { store: { read } }: Deps) => ({
     action: 'key.create',
     subject: (await findAccount(read, account))?.name ?? account,
@@ -85,6 +101,7 @@ export const createKey = defineAction({
 export const revokeKey = defineAction({
   name: 'revokeKey',
   tag: 'Accounts',
+  needs: 'admin',
   path: '/keys/{keyId}/revoke',
   summary: 'Revoke a key and every token issued with it',
   description:
@@ -100,6 +117,19 @@ export const revokeKey = defineAction({
       toText: ({ id, revoked_at: at }) => [`Key ${id} is revoked since ${at}.`],
     },
   ],
+  form: {
+    title: ({ keyId }) => `Revoke the key ${keyId}`,
+    button: 'Revoke',
+    isDangerous: true,
+    inRows: {
+      of: 'listKeys',
+      fields: ({ id, state }: KeyView) => (state === 'valid' ? { keyId: id } : undefined),
+    },
+    preview: (_reply, _deps, { keyId }) => [
+      `The key ${keyId} ends, with every token bought with it: its clients are answered with 401. Its account's other keys stay valid.`,
+    ],
+    page: () => '/console/keys',
+  },
   audit: ({ keyId }) => ({ action: 'key.revoke', subject: keyId }),
   run: async (deps: Deps, { keyId: id }) => {
     const { revokedAt } = await accounts.revokeKey(deps, id);
@@ -110,6 +140,7 @@ export const revokeKey = defineAction({
 export const setPassword = defineAction({
   name: 'setPassword',
   tag: 'Accounts',
+  needs: 'admin',
   path: '/accounts/{account}/password',
   summary: 'Set the password of an account',
   description: 'For `POST /auth/token`. Tokens obtained with the old password end.',

@@ -46,6 +46,7 @@ type ClosingPlan = z.output<typeof closingSchema>;
 export const deleteAccountAction = defineAction({
   name: 'deleteAccount',
   tag: 'Accounts',
+  needs: 'admin',
   path: '/accounts/{account}/delete',
   summary: 'Permanently delete an account',
   description:
