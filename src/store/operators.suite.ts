@@ -26,6 +26,7 @@ export function describeOperators(storeOf: () => StoreOfOperators, now: number):
     const key = (id: string, at: number) => ({
       id,
       name: 'ann',
+      role: 'viewer' as const,
       digest: Buffer.alloc(32, id),
       prefix: 'berthop_aa',
       lastFour: 'zzzz',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { completeId } from '../complete-id.ts';
 import { createOperatorKey, type KeyStore, revokeOperatorKey } from '../keys.ts';
 import { type OperatorKeyReader, roles } from '../model.ts';
 import { defineAction, defineView } from '../operation.ts';
@@ -143,6 +144,12 @@ export function operatorKeyActions(command: string, tag: string) {
     input: { keyId: z.string() },
     errors: ['not_found'],
     reply: ['The key is revoked.', z.object({ id: z.string(), revoked_at: timestampSchema })],
+    resolve: async ({ store: { read } }: KeyDeps, { keyId }) => ({
+      keyId: completeId(
+        (await read.operatorKeys.list()).map(({ id }) => id),
+        keyId,
+      ),
+    }),
     audit: ({ keyId }) => ({ action: 'operator_key.revoke', subject: keyId }),
     run: async (deps: KeyDeps, { keyId: id }) => {
       const { revokedAt } = await revokeOperatorKey({ ...deps, command }, id);

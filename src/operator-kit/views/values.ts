@@ -45,3 +45,9 @@ export function span(ms: number): string {
   const [size, unit] = STEPS.find(([step]) => Math.abs(ms) >= step) ?? [1_000, 's'];
   return `${Math.round(Math.abs(ms) / size)} ${unit}`;
 }
+
+/** Formats how long a call took: `340 ms`, `2.4 s`, `3 min`. */
+export function took(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
+}

@@ -19,7 +19,9 @@ import { type Reloaded, reload } from './actions/reload.ts';
 import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
-import { instancesView, instanceView } from './views/instances.ts';
+import { eventsView } from './views/events.ts';
+import { instanceView } from './views/instance.ts';
+import { instancesView } from './views/instances.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
 import { workView } from './views/work.ts';
@@ -59,6 +61,7 @@ export type AnyOperation =
   | typeof auditView
   | typeof instancesView
   | typeof instanceView
+  | typeof eventsView
   | typeof accountsView
   | typeof createAccount
   | typeof deleteAccountAction
@@ -94,6 +97,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   auditView,
   instancesView,
   instanceView,
+  eventsView,
   accountsView,
   createAccount,
   deleteAccountAction,

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { completeId } from '../../../operator-kit/complete-id.ts';
 import { defineAction, outsideApi } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import * as accounts from '../../accounts/accounts.ts';
 import type { Store } from '../../model/store.ts';
-import { findAccount } from '../views/accounts.ts';
+import { type ApiKeyRow, findAccount } from '../views/accounts.ts';
 import { ActionRefused } from './refused.ts';
 
 export interface Deps {
@@ -123,13 +124,19 @@ export const revokeKey = defineAction({
     isDangerous: true,
     inRows: {
       of: 'listKeys',
-      fields: ({ id, state }: KeyView) => (state === 'valid' ? { keyId: id } : undefined),
+      fields: ({ id, state }: ApiKeyRow) => (state === 'valid' ? { keyId: id } : undefined),
     },
-    preview: (_reply, _deps, { keyId }) => [
+    preview: (_reply, _deps: Deps, { keyId }) => [
       `The key ${keyId} ends, with every token bought with it: its clients are answered with 401. Its account's other keys stay valid.`,
     ],
     page: () => '/console/keys',
   },
+  resolve: async ({ store: { read } }: Deps, { keyId }) => ({
+    keyId: completeId(
+      (await read.credentials.listKeys()).map(({ id }) => id),
+      keyId,
+    ),
+  }),
   audit: ({ keyId }) => ({ action: 'key.revoke', subject: keyId }),
   run: async (deps: Deps, { keyId: id }) => {
     const { revokedAt } = await accounts.revokeKey(deps, id);
