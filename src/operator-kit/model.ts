@@ -64,6 +64,8 @@ export interface Actor {
   source: (typeof auditSources)[number];
   /** Null for this machine. */
   address: string | null;
+  /** The role of the operator's key. Absent for this machine, which may do all. */
+  role?: Role;
 }
 
 export const auditOutcomes = ['done', 'refused', 'failed'] as const;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../contract/errors.ts';
+import { ApiError, type ErrorCode } from '../contract/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type AuditedAction, type AuditedStore, audited } from './audit.ts';
 import type { AnyDetail, AnyList, DetailOf, ListIn, RowOf } from './columns.ts';
-import type { Actor, Role } from './model.ts';
+import { type Actor, allows, type Role } from './model.ts';
 
 type Fields = Readonly<Record<string, z.ZodType>>;
 type InputOf<F extends Fields> = z.output<z.ZodObject<F>>;
@@ -216,13 +216,13 @@ export function defineAction<
   Schema extends z.ZodType,
   Name extends string,
   F extends Fields = Record<never, never>,
->({ resolve, audit, dryRun, run, ...described }: ActionParts<Deps, F, Schema, Name>) {
+>({ resolve, audit, dryRun, run, needs = 'on-call', ...described }: ActionParts<Deps, F, Schema, Name>) {
   const { input = {} as F, example } = described;
   return {
     errors: ['not_found', 'invalid_state'] as const,
     status: 200 as const,
-    needs: 'on-call' as Role,
     ...described,
+    needs,
     method: 'post' as const,
     input: dryRun ? withDryRun(input, described.path) : input,
     ...((example || dryRun) && { example: { ...(dryRun && { dry_run: false }), ...example } }),
@@ -233,7 +233,9 @@ export function defineAction<
     /** @throws if it is refused; the audit log then has a row, unless it was a dry run */
     perform: async (deps: Deps, actor: Actor, given: InputOf<F> & DryRun): Promise<z.output<Schema>> => {
       const input = { ...given, ...(await resolve?.(deps, given)) };
-      if (dryRun !== undefined && input.dry_run !== false) return dryRun(deps, input);
+      const isDryRun = dryRun !== undefined && input.dry_run !== false;
+      if (isDryRun || audit === undefined) assertAllowed(actor, needs);
+      if (isDryRun) return dryRun(deps, input);
       if (audit === undefined) return run(deps, input, actor, () => undefined);
       let isSkipped = false;
       const skipAudit = (): void => {
@@ -241,11 +243,19 @@ export function defineAction<
       };
       const row = await audit(input, deps);
       const done = (reply: z.output<Schema>) => (isSkipped ? null : (row.done?.(reply) ?? {}));
-      return audited(deps, actor, { ...row, done }, (store) =>
-        run({ ...deps, store }, input, actor, skipAudit),
-      );
+      return audited(deps, actor, { ...row, done }, async (store) => {
+        assertAllowed(actor, needs);
+        return run({ ...deps, store }, input, actor, skipAudit);
+      });
     },
   };
+}
+
+/** @throws {ApiError} `forbidden` */
+export function assertAllowed({ role = 'admin', name }: Pick<Actor, 'role' | 'name'>, needed: Role): void {
+  if (allows(role, needed)) return;
+  const text = `This needs the role ${needed}, and the key of ${name} has the role ${role}: ask an operator who is admin.`;
+  throw new ApiError('forbidden', text);
 }
 
 /** Adds `dry_run` after the parameters of the path. */

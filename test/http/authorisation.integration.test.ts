@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations as marketOperations } from '../../src/marketplace/operate/operations.ts';
 import { createOperatorKey } from '../../src/operator-kit/keys.ts';
+import { allows, roles } from '../../src/operator-kit/model.ts';
 import type { Operation } from '../../src/operator-kit/operation.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { operations } from '../../src/orchestrator/operate/operations.ts';
@@ -185,6 +186,7 @@ describe.each([
 /** Bodies for actions whose example has no name of a thing. */
 const bodies: Readonly<Record<string, object>> = {
   createAccount: { name: 'NOT A NAME' },
+  createOperatorKey: { name: 'NOT A NAME' },
   acceptLosses: { platform: 'unknown' },
 };
 
@@ -220,6 +222,36 @@ it('writes a row of the audit log for each action of operators on something unkn
         outcome: 'refused',
       });
       expect([400, 404]).toContain(status);
+    }
+});
+
+it('refuses what needs another role, and writes that in the audit log [operator-roles]', async () => {
+  const products = [
+    { all: operations, deps: orchestrator, admin: orchestrator.admin },
+    { all: marketOperations, deps: market, admin: market.admin },
+  ];
+  for (const { all, deps, admin: listener } of products)
+    for (const role of roles) {
+      const name = `a-${role}`;
+      const { key } = await createOperatorKey({ ...deps, random: systemRandom }, { name, role });
+      for (const operation of all) {
+        const { method, needs, name: of } = operation;
+        const route = routeOf(operation);
+        const status = await statusOf(
+          listener.fetch,
+          route,
+          key,
+          method === 'post' ? aboutUnknown(operation) : {},
+        );
+        expect([role, route, status === 403]).toEqual([role, route, !allows(role, needs)]);
+        if (status !== 403 || of === 'reload') continue;
+        const [row] = await deps.store.read.audit.page({ limit: 1, actor: name });
+        expect(row).toMatchObject({
+          actor: name,
+          outcome: 'refused',
+          detail: { reason: expect.stringMatching('role') },
+        });
+      }
     }
 });
 

@@ -5,8 +5,8 @@ import { clientOf } from '../../http/wire/client-address.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { audit, refusalOf } from '../audit.ts';
-import { assertAllowed } from '../http/operation-routes.ts';
 import type { Actor } from '../model.ts';
+import { assertAllowed } from '../operation.ts';
 import { actionPage, actionPath, performForm, secretPage } from './action-pages.ts';
 import { asset, isAssetName } from './assets.ts';
 import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
@@ -78,8 +78,9 @@ export function assembleConsole<Deps extends ConsoleBase>(
   for (const action of actions.filter(({ form }) => form !== undefined)) {
     const path = actionPath(action.name);
     app.use(path, async (context, next) => {
-      const { role, operator, beganAt } = context.get('session');
-      assertAllowed({ role, name: operator }, action);
+      const { role, operator: name, beganAt } = context.get('session');
+      // The audit log has a row of what is refused when it is to be carried out.
+      if (context.req.method === 'GET') assertAllowed({ role, name }, action.needs);
       const isFresh = deps.clock.now() - beganAt < FRESH_MS;
       return action.form?.needsFreshSignIn && !isFresh ? askForLogin(context, action.form.page({})) : next();
     });
@@ -111,9 +112,9 @@ function logRequest(log: Pick<Log, 'info'>, context: Context<ConsoleEnv>): void 
 
 function formOf(context: Context<ConsoleEnv>): FormRequest {
   const fields = context.get('form');
-  const { operator: name } = context.get('session');
+  const { operator: name, role } = context.get('session');
   return {
-    actor: { name, source: 'console', address: context.get('address') },
+    actor: { name, role, source: 'console', address: context.get('address') },
     field: (field) => fields.get(field) || undefined,
   };
 }

@@ -1,8 +1,7 @@
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
-import { ApiError, type ErrorCode } from '../../contract/errors.ts';
+import type { ErrorCode } from '../../contract/errors.ts';
 import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import type { ApiErrors } from '../../http/api/errors.ts';
-import { allows, type OperatorKeyRecord } from '../model.ts';
 import { type Operation, splitInput } from '../operation.ts';
 import { actorOf, createOperatorRouter, type OperatorEnv } from './router.ts';
 
@@ -17,23 +16,10 @@ export function operationRoutes<Deps>(
     router.openapi(routeOf(operation, errors), async (context) => {
       const { req }: { req: { valid(from: string): object } } = context;
       const input = { ...req.valid('param'), ...req.valid('query'), ...req.valid('json') };
-      assertAllowed(context.get('operator'), operation);
       const reply = await operation.perform(deps, actorOf(context), input);
       return context.json(reply as object, operation.status);
     });
   return router;
-}
-
-/** @throws {ApiError} `forbidden` */
-export function assertAllowed(
-  { role, name }: Pick<OperatorKeyRecord, 'role' | 'name'>,
-  { needs }: Pick<Operation<never>, 'needs'>,
-): void {
-  if (!allows(role, needs))
-    throw new ApiError(
-      'forbidden',
-      `This needs the role ${needs}, and the key of ${name} has the role ${role}: ask an operator who is admin.`,
-    );
 }
 
 function routeOf<Deps>(operation: Operation<Deps>, errors: ApiErrors<ErrorCode>) {

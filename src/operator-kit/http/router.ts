@@ -30,7 +30,8 @@ export function createOperatorRouter(): OpenAPIHono<OperatorEnv> {
 
 /** The sender of the request, for the audit log. */
 export function actorOf(context: Context<OperatorEnv>): Actor {
-  return { name: context.get('operator').name, source: 'api', address: context.get('address') };
+  const { name, role } = context.get('operator');
+  return { name, role, source: 'api', address: context.get('address') };
 }
 
 /** Base path of the operator's API of either product, on its admin listener. */

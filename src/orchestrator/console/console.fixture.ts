@@ -132,16 +132,16 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     requestElsewhere: (to: string, init?: RequestInit) =>
       createConsole(parts).request(`http://console.test${to}`, init),
     /** Logs in as a browser does. Returns the cookie. */
-    async logIn(): Promise<string> {
+    async logIn(as = key): Promise<string> {
       const reply = await app.request('http://console.test/console/login', {
         method: 'POST',
-        body: new URLSearchParams({ key }),
+        body: new URLSearchParams({ key: as }),
       });
       return reply.headers.get('set-cookie')?.split(';')[0] ?? '';
     },
     /** Logs in, and sends requests as a browser with that session does. */
-    async openTab() {
-      const cookie = await this.logIn();
+    async openTab(as = key) {
+      const cookie = await this.logIn(as);
       const get = (path: string, headers: Record<string, string> = {}) =>
         this.request(path, { headers: { cookie, ...headers } });
       const read = async (path: string) => (await get(path)).text();

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { SESSION_MS } from '../../operator-kit/console/sessions.ts';
-import { revokeOperatorKey } from '../../operator-kit/keys.ts';
+import { createOperatorKey, revokeOperatorKey } from '../../operator-kit/keys.ts';
+import { systemRandom } from '../../runtime/system.ts';
 import { csrfOf, paths, startConsole, type Tab, type TestConsole } from './console.fixture.ts';
 import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
 
@@ -366,4 +367,44 @@ it('the console is on the admin listener, not on the API listener', async () => 
     'in a clone of the repository, <code>npm run -s berth -- operators create NAME</code>',
   );
   expect((await orchestrator.fetch('/console/login')).status).toBe(404);
+});
+
+describe('keys', () => {
+  it('are made in the console by an admin who has just signed in, and shown once [keys-in-console]', async () => {
+    const csrf = csrfOf(await read('/console/operator-keys'));
+    const made = await post('/console/actions/createOperatorKey', { csrf, name: 'ann', role: 'viewer' });
+    const [, key = ''] = /<pre>(berthop_\S+)<\/pre>/.exec(await made.text()) ?? [];
+    expect([made.status, made.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    const theirs = await shown.openTab(key);
+    expect((await theirs.get('/console/instances')).status).toBe(200);
+    expect(await read('/console/operator-keys')).not.toContain(key);
+    clock.step(10 * 60_000);
+    const late = await post('/console/actions/createOperatorKey', { csrf, name: 'bob', role: 'admin' });
+    expect([late.status, late.headers.get('location')]).toEqual([
+      303,
+      '/console/login?next=%2Fconsole%2Foperator-keys',
+    ]);
+    expect((await shown.store.read.operatorKeys.list()).map(({ name }) => name)).toEqual(['mara', 'ann']);
+  });
+
+  it('of a viewer open every page, without the buttons, and change nothing [viewer-in-console]', async () => {
+    const { key } = await createOperatorKey(
+      { ...shown, random: systemRandom },
+      { name: 'vera', role: 'viewer' },
+    );
+    const theirs = await shown.openTab(key);
+    for (const path of paths) {
+      const { status } = await theirs.get(path);
+      expect([path, status]).toEqual([path, path.includes('/actions/') ? 409 : 200]);
+    }
+    const page = await theirs.read('/console/alarms');
+    expect(page).not.toContain('acknowledgeAlarms');
+    const refused = await theirs.post('/console/actions/retryInstance', {
+      csrf: csrfOf(page),
+      instanceId: STUCK,
+    });
+    expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining('the role viewer')]);
+    const [row] = await shown.store.read.audit.page({ limit: 1 });
+    expect(row).toMatchObject({ actor: 'vera', action: 'instance.retry', outcome: 'refused' });
+  });
 });
