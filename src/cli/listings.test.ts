@@ -268,7 +268,10 @@ it('lists capacity, platforms and orphans [fleet-commands]', async () => {
   expect(JSON.parse(await run('platforms', '--json'))).toMatchObject([
     { platform: 'default', driver: 'simulator', inventory: null, hosts: expect.any(Array) },
   ]);
-  expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
+  expect(await run('platforms')).toMatch(
+    /^PLATFORM +DRIVER +STATE +HOSTS +INSTANCES\ndefault +simulator +trusted +\d+ +/,
+  );
+  expect(await run('platforms', 'show', 'default')).toMatch(/\nstate +trusted\n.*\nHosts:\nHOST +STATE/s);
   expect(await run('orphans')).toBe('There is no orphan.\n');
   expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);
 });
