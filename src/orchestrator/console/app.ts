@@ -9,6 +9,8 @@ import { operations, operatorKeys } from '../operate/operations.ts';
 import { accountsView, keysView } from '../operate/views/accounts.ts';
 import { alarmsView, orphansView } from '../operate/views/alarms.ts';
 import { instancesView } from '../operate/views/instances.ts';
+import { platformView } from '../operate/views/platform.ts';
+import { platformsView } from '../operate/views/platforms.ts';
 import { workView } from '../operate/views/work.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { capacityPage } from './pages/capacity.ts';
@@ -16,7 +18,6 @@ import { cordonForm } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
 import { instanceChoices } from './pages/instances.ts';
-import { platformsPage } from './pages/platforms.ts';
 
 const look: Look = {
   brand: 'Berth',
@@ -51,7 +52,8 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(workView, operations),
   ['/capacity', capacityPage],
   viewPage(cordonsView, operations, { below: cordonForm }),
-  ['/platforms', platformsPage],
+  viewPage(platformsView, operations),
+  viewPage(platformView, operations),
   viewPage(orphansView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),

@@ -22,6 +22,7 @@ import { capacityView } from './views/capacity.ts';
 import { eventsView } from './views/events.ts';
 import { instanceView } from './views/instance.ts';
 import { instancesView } from './views/instances.ts';
+import { platformView } from './views/platform.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
 import { workView } from './views/work.ts';
@@ -53,6 +54,7 @@ const keyActions = operatorKeyActions('berth operators', 'Accounts');
 export type AnyOperation =
   | typeof statusView
   | typeof platformsView
+  | typeof platformView
   | typeof capacityView
   | typeof workView
   | typeof alarmsView
@@ -89,6 +91,7 @@ export type AnyOperation =
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
   statusView,
   platformsView,
+  platformView,
   capacityView,
   workView,
   alarmsView,

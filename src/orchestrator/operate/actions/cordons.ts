@@ -15,6 +15,7 @@ import {
   isSame,
 } from '../../model/cordon.ts';
 import type { Reader, Store, Transaction } from '../../model/store.ts';
+import type { PlatformDetail } from '../views/platform.ts';
 import type { PlatformFacts } from '../views/platforms.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -151,6 +152,10 @@ export const cordon = defineAction({
     title: ({ kind, name }) => `Cordon ${kind} ${name}`,
     button: 'Cordon it',
     page: () => PAGE,
+    inRows: {
+      of: 'showPlatform',
+      fields: ({ platform: name }: PlatformDetail) => ({ kind: 'platform', name }),
+    },
     preview: (_reply, deps: CordonDeps, input) => previewOf(deps, input),
     parse: parseHours,
   },
