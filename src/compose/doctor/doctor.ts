@@ -27,16 +27,11 @@ interface Ports {
   log: Log;
 }
 
-/** One finding, and the platform of berth.yaml that it concerns. Without a platform, it concerns this machine. */
-export interface DoctorFinding extends Diagnosis {
-  platform?: string;
-}
-
 /** Checks the prerequisites of `berth serve`. Leaves no data behind. */
 export async function* diagnose(
   config: Config,
   { env, umask, clock, log }: Ports,
-): AsyncGenerator<DoctorFinding> {
+): AsyncGenerator<Diagnosis> {
   const within = { clock, over: new AbortController(), endsAt: clock.now() + ALL_QUESTIONS_MS };
   yield* guarded('TLS certificate', within, inTurn(diagnoseTls(config, clock.now())));
   yield* guarded('database', within, diagnoseDatabase(config.database, clock));
@@ -51,7 +46,7 @@ export async function* diagnose(
 }
 
 /** Checks one platform. Its time limit is independent of the other platforms. */
-async function* diagnosePlatform(configured: ConfiguredDriver, clock: Clock): AsyncGenerator<DoctorFinding> {
+async function* diagnosePlatform(configured: ConfiguredDriver, clock: Clock): AsyncGenerator<Diagnosis> {
   const { platform, definition } = configured;
   const over = new AbortController();
   const asking: Asking = { withinMs: QUESTION_MS, signal: over.signal };
