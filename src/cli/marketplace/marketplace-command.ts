@@ -50,10 +50,7 @@ const commands: LazyCommands = {
     'check the ledger: balances are the sums of their entries, each second is billed once',
     async () => (await import('./books-commands.ts')).verifyLedgerCommand(),
   ],
-  'explain-bill': [
-    'show the bill of a deployment or a volume, rate by rate',
-    async () => (await import('./books-commands.ts')).explainBillCommand(),
-  ],
+  'explain-bill': ['show the bill of a deployment or a volume, rate by rate'],
 };
 
 /**

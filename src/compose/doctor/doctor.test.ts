@@ -151,7 +151,7 @@ describe('the doctor', () => {
           subject: 'driver simulator',
           verdict: 'broken',
           finding: 'no answer within 6 s',
-          remedy: expect.stringContaining('run `berth doctor` again'),
+          remedy: expect.stringContaining('run the check again'),
         },
       ]);
       expect(findings.filter(({ platform }) => platform === 'here').length).toBeGreaterThan(1);

@@ -144,8 +144,8 @@ const unsubscribeFromStock = defineAction({
   ],
 });
 
-/** What an operator of production does on the command line only. The operator API of a sandbox has it too. */
-export const commands = [
+/** The views and actions of users, their keys, teams, discounts and stock alerts. */
+export const peopleOperations = [
   listUsers,
   createUser,
   changeUser,

@@ -4,7 +4,9 @@ import { operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
+import type { Providers } from '../providers/provider.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
+import { peopleOperations } from './commands.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
 import { mailsView } from './views/mails.ts';
@@ -18,6 +20,8 @@ export interface OperationDeps {
   random: Random;
   /** The providers as this server sees them now. */
   providers: () => KnownProviders;
+  /** The providers and their catalogs. */
+  sellers: Providers;
   maxLosses: LossCapOptions;
 }
 
@@ -37,7 +41,8 @@ export type AnyOperation =
   | typeof bookCredit
   | typeof acceptProviderLosses
   | typeof cleanUpLost
-  | typeof resendMail;
+  | typeof resendMail
+  | (typeof peopleOperations)[number];
 
 /** Everything that operators can see and do, in the order of the API's document. */
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
@@ -59,4 +64,5 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   acceptProviderLosses,
   cleanUpLost,
   resendMail,
+  ...peopleOperations,
 ];

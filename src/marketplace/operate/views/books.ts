@@ -3,7 +3,7 @@ import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
 import { flagSchema } from '../../contract/values.ts';
-import { type Bill, readBill } from '../../ledger/explain-bill.ts';
+import { type Bill, explainBill, readBill } from '../../ledger/explain-bill.ts';
 import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { afterSchema, fromPageEnd, known, type PageQuery, toPageEnd, type ViewDeps } from './pages.ts';
@@ -172,6 +172,14 @@ export const billView = defineView({
   input: { subjectId: z.string(), by_day: flagSchema },
   errors: ['not_found'],
   reply: ['The bill.', billSchema],
+  commands: [
+    {
+      name: 'explain-bill',
+      args: { subjectId: ['<id>', 'a deployment or a volume'] },
+      flags: { by_day: ['--by-day', 'show the amount of each UTC day'] },
+      toText: explainBill,
+    },
+  ],
   read: async ({ store, clock }: ViewDeps, { subjectId, by_day: byDay = false }) =>
     known(
       await explainBillOf(store.read, subjectId, { byDay, now: clock.now() }),
