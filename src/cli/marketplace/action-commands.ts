@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { defaultOptions } from '../../marketplace/model/options.ts';
 import { type OperationDeps, operations } from '../../marketplace/operate/operations.ts';
 import { addActions } from '../add-actions.ts';
 import { withOperatorKeys } from '../operators-command.ts';
@@ -13,8 +14,10 @@ export function marketplaceActionCommand(name: string): Command {
   return addActions<OperationDeps>(noun, operations, (command, body) => {
     const needsCatalogs = name === 'alerts' && command.name() === 'create';
     return onMarketplaceDatabase<unknown[]>(command, async (deps, ...args) => {
+      const providers = () => new Map(deps.config.providers.map(({ id }) => [id, null]));
+      const { maxLosses } = defaultOptions;
       const run = (sellers?: OperationDeps['sellers']) =>
-        body({ ...deps, sellers } as typeof deps & OperationDeps, ...args);
+        body({ ...deps, providers, maxLosses, sellers } as typeof deps & OperationDeps, ...args);
       if (!needsCatalogs) return run();
       const { withProviders } = await import('../../compose/marketplace/providers.ts');
       return withProviders(deps.config, deps.store, run);

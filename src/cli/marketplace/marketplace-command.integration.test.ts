@@ -225,7 +225,7 @@ describe('an operator can', () => {
     const [user] = JSON.parse(await run('users', 'list', '--json'));
     expect(user).toMatchObject({
       email,
-      create_limit: 'no limit',
+      create_limit: -1,
       minimum_runtime_minutes: 5,
       deployment_mail: true,
     });
@@ -390,7 +390,7 @@ describe('an operator can', () => {
     ['discounts list', [{ percent: 10, source: 'admin', from: TIME, until: TIME }]],
     ['alerts list', []],
     ['mail list', [{ kind: 'receipt', to: email, last_error: null }]],
-    ['providers list', [{ provider: 'provider-d', state: 'unknown', running: 0 }]],
+    ['providers list', [{ provider: 'provider-d', state: 'failing', losses_held: 1 }]],
   ])('print %s as JSON', async (command, wanted) => {
     const shown = JSON.parse(await run(...command.split(' '), '--json'));
     if (!Array.isArray(wanted)) return expect(shown).toMatchObject(wanted);

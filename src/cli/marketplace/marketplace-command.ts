@@ -9,10 +9,7 @@ import { adminLines, printFacts, type ServerFlags, serveUntilSignal, withServerF
 
 /** Descriptions of the commands. Those without a function have only views and actions. */
 const commands: LazyCommands = {
-  status: [
-    'summary of providers, spending teams and mail',
-    async () => (await import('./status-command.ts')).statusCommand(),
-  ],
+  status: ['summary of providers, spending teams and mail'],
   deployments: ['list and show the deployments of every team'],
   ledger: [
     'totals of the ledger: balances of teams, payments, grants and revenue',
@@ -34,10 +31,7 @@ const commands: LazyCommands = {
     async () => (await import('./action-commands.ts')).marketplaceOperatorsCommand(),
   ],
   audit: ['actions of operators: who, from where, and the outcome'],
-  losses: [
-    'resources that providers answer 404 for: how many ended, and which are held',
-    async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
-  ],
+  losses: ['resources that providers answer 404 for: how many ended, and which are held'],
   'check-database': [
     'check the whole database for damage, also while the marketplace runs',
     async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),

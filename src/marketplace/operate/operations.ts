@@ -9,6 +9,7 @@ import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './act
 import { peopleOperations } from './commands.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
+import { lossesView } from './views/losses.ts';
 import { mailsView } from './views/mails.ts';
 import { type KnownProviders, providersView } from './views/providers.ts';
 import { statusView } from './views/status.ts';
@@ -25,6 +26,11 @@ export interface OperationDeps {
   maxLosses: LossCapOptions;
 }
 
+export const operatorKeys = operatorKeysView('berth marketplace operators', {
+  tag: 'Views',
+  description: 'Create and revoke them on the command line: `berth marketplace operators`.',
+});
+
 /** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */
 export type AnyOperation =
   | typeof statusView
@@ -35,9 +41,10 @@ export type AnyOperation =
   | typeof teamView
   | typeof mailsView
   | typeof booksView
+  | typeof lossesView
   | typeof billView
   | typeof auditView
-  | ReturnType<typeof operatorKeysView>
+  | typeof operatorKeys
   | typeof bookCredit
   | typeof acceptProviderLosses
   | typeof cleanUpLost
@@ -55,11 +62,9 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   mailsView,
   booksView,
   billView,
+  lossesView,
   auditView,
-  operatorKeysView('berth marketplace operators', {
-    tag: 'Views',
-    description: 'Create and revoke them on the command line: `berth marketplace operators`.',
-  }),
+  operatorKeys,
   bookCredit,
   acceptProviderLosses,
   cleanUpLost,
