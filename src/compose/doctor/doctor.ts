@@ -45,14 +45,22 @@ export async function* diagnose(
   yield* sideBySide(drivers.map((driver) => diagnosePlatform(driver, clock)));
 }
 
-/** Checks one platform. Its time limit is independent of the other platforms. */
-async function* diagnosePlatform(configured: ConfiguredDriver, clock: Clock): AsyncGenerator<Diagnosis> {
+/**
+ * Checks one platform. Its time limit is independent of the other platforms. `over`: of the server that runs the driver
+ * and has checked its settings; it aborts the questions.
+ */
+export async function* diagnosePlatform(
+  configured: ConfiguredDriver,
+  clock: Clock,
+  over?: AbortController,
+): AsyncGenerator<Diagnosis> {
   const { platform, definition } = configured;
-  const over = new AbortController();
-  const asking: Asking = { withinMs: QUESTION_MS, signal: over.signal };
+  const ending = over ?? new AbortController();
+  const asking: Asking = { withinMs: QUESTION_MS, signal: ending.signal };
   const driver = { ...configured, setting: { ...configured.setting, asking } };
-  const within = { clock, over, answerMs, endsAt: clock.now() + ALL_QUESTIONS_MS };
-  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver)))
+  const within = { clock, over: ending, answerMs, endsAt: clock.now() + ALL_QUESTIONS_MS };
+  const findings = diagnoseDriver(driver, over !== undefined);
+  for await (const finding of guarded(`driver ${definition.name}`, within, findings))
     yield { platform, ...finding };
 }
 
@@ -60,13 +68,13 @@ async function* inTurn<T>(findings: Iterable<T>): AsyncGenerator<T> {
   yield* findings;
 }
 
-async function* diagnoseDriver({
-  definition,
-  options,
-  setting,
-}: ConfiguredDriver): AsyncGenerator<Diagnosis> {
+async function* diagnoseDriver(
+  { definition, options, setting }: ConfiguredDriver,
+  isRunning: boolean,
+): AsyncGenerator<Diagnosis> {
   const subject = `driver ${definition.name}`;
-  definition.check(options, setting);
+  // It would report that this server uses what no two processes may use.
+  if (!isRunning) definition.check(options, setting);
   definition.checkCatalog?.(options, setting.catalog);
   yield ok(subject, 'its settings are valid');
   if (definition.diagnose !== undefined) yield* definition.diagnose(options, setting);

@@ -9,6 +9,7 @@ import { operations, operatorKeys } from '../operate/operations.ts';
 import { accountsView, keysView } from '../operate/views/accounts.ts';
 import { alarmsView, orphansView } from '../operate/views/alarms.ts';
 import { instancesView } from '../operate/views/instances.ts';
+import { platformCheckView } from '../operate/views/platform-check.ts';
 import { workView } from '../operate/views/work.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { capacityPage } from './pages/capacity.ts';
@@ -52,6 +53,7 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/capacity', capacityPage],
   viewPage(cordonsView, operations, { below: cordonForm }),
   ['/platforms', platformsPage],
+  viewPage(platformCheckView, operations),
   viewPage(orphansView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),

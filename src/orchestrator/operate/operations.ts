@@ -20,6 +20,7 @@ import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
 import { instancesView, instanceView } from './views/instances.ts';
+import { type PlatformChecker, platformCheckView } from './views/platform-check.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
 import { workView } from './views/work.ts';
@@ -33,6 +34,8 @@ export interface OperationDeps {
   supply: Supply;
   /** The platforms of this server, by name. */
   platforms: ReadonlyMap<string, PlatformFacts>;
+  /** Absent where nothing serves the platforms of a configuration. */
+  checks?: PlatformChecker | undefined;
   /** Reloads the catalog of this server. @throws {Fatal} */
   reload: (actor: Actor) => Promise<Reloaded>;
   /** How many instances may end as lost. */
@@ -48,6 +51,7 @@ export const operatorKeys = operatorKeysView('berth operators', {
 export type AnyOperation =
   | typeof statusView
   | typeof platformsView
+  | typeof platformCheckView
   | typeof capacityView
   | typeof workView
   | typeof alarmsView
@@ -81,6 +85,7 @@ export type AnyOperation =
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
   statusView,
   platformsView,
+  platformCheckView,
   capacityView,
   workView,
   alarmsView,

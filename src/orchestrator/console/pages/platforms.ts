@@ -51,7 +51,7 @@ function onePlatform(platform: PlatformView, alarms: readonly AlarmRow[], now: n
   const { platform: name, driver, down_since, inventory, hosts } = platform;
   return html`<div class="head"><h2>${name}</h2>${
     down_since === null ? badge('trusted', 'good') : badge('frozen', 'bad')
-  } <span class="small">${cordonLink('platform', name)}</span>${
+  } <span class="small">${cordonLink('platform', name)} · <a href="/console/platforms/${encodeURIComponent(name)}/check">check it</a></span>${
     alarms.some(({ kind }) => ABOUT_LOSSES.has(kind))
       ? html` ${actionLink(acceptLosses, 'Accept losses', { platform: name })}`
       : ''
