@@ -44,3 +44,9 @@ export const broken = (subject: string, finding: string, remedy: string): Diagno
   finding,
   remedy,
 });
+
+/** What to do about problems that both an alarm of a server and a check report. */
+export const remedies = {
+  clock: 'Run NTP (chrony or systemd-timesyncd) on both machines.',
+  disk: 'Free space on it: when it is full, every create and every change is answered with 503.',
+} as const;
