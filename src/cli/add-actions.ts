@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import { columnsOf, toColumns } from '../operator-kit/columns.ts';
 import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
+import type { Clock } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';
@@ -14,7 +15,9 @@ import {
   printRows,
   withList,
   withOutput,
+  withWatch,
 } from './print-records.ts';
+import { ChangedRows, repeat, untilInterrupted } from './watch.ts';
 
 /** Opens the database of a product for a command. */
 export type On<Deps> = (command: Command, body: Body<Deps, unknown[]>) => Command;
@@ -22,7 +25,7 @@ export type On<Deps> = (command: Command, body: Body<Deps, unknown[]>) => Comman
 type Schema = Operation<never>['input'][string];
 
 interface ActionDeps {
-  clock: { now(): number };
+  clock: Pick<Clock, 'now' | 'setTimer'>;
 }
 
 /** Above the length of any list: `--limit` has at most six digits. */
@@ -79,14 +82,20 @@ function build<Deps extends ActionDeps>(
       ...fixed,
       ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const reply = await action.perform(deps, localActor(options['by'] as string | undefined), input);
-    printReply(action, spec, { reply, input, options, now });
+    const actor = localActor(options['by'] as string | undefined);
+    const answer = async (watched?: ChangedRows): Promise<void> => {
+      const reply = await action.perform(deps, actor, input);
+      printReply(action, spec, { reply, input, options, now: deps.clock.now(), watched });
+    };
+    if (options.watch !== true) return answer();
+    const watched = new ChangedRows();
+    return untilInterrupted((end) => repeat(deps.clock, end, () => answer(watched)));
   });
   if (description !== undefined) command.description(description);
   if (action.dryRun && fixed['dry_run'] === undefined)
     command.option('--yes', 'do it; without this flag, say what would be done');
   if (list === undefined) withOutput(command);
-  else withList(command, list.limit);
+  else withWatch(withList(command, list.limit));
   for (const [name, flag] of Object.entries(flags))
     command.addOption(optionOf(flag, name, action.input[name]));
 }
@@ -96,13 +105,14 @@ interface Answered {
   input: Record<string, unknown>;
   options: ListFlags;
   now: number;
+  watched: ChangedRows | undefined;
 }
 
 /** Prints what a command has been answered. The reply has all of it: it may come from a server. */
 function printReply<Deps>(
   { list: declared, detail }: Operation<Deps>,
   { list, toData, toText }: CommandSpec,
-  { reply, input, options, now }: Answered,
+  { reply, input, options, now, watched }: Answered,
 ): void {
   const shown = { now, isWide: options.output === 'wide' };
   if (list !== undefined) {
@@ -110,10 +120,11 @@ function printReply<Deps>(
       list.rows?.(reply) ?? (toData?.(reply, input) as object[]) ?? (reply as Rows)[declared?.rows ?? ''];
     const columns =
       declared === undefined ? columnsOf(rows[0] ?? {}, list.hidden) : toColumns(declared.columns);
-    printRows(rows, options, { columns, none: list.none ?? declared?.none, now });
+    const { none = declared?.none, fromEnd } = list;
+    printRows(rows, options, { columns, none, now, fromEnd, watched });
   } else if (isData(options)) printData(options, toData === undefined ? reply : toData(reply, input));
-  else if (toText === undefined) printDetail(detail, reply as object, shown);
-  else for (const part of toText(reply, input, now)) printPart(part, shown);
+  else if (detail !== undefined || toText === undefined) printDetail(detail, reply as object, shown);
+  if (!isData(options)) for (const part of toText?.(reply, input, now) ?? []) printPart(part, shown);
 }
 
 type Rows = Record<string, object[]>;

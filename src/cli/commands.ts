@@ -17,10 +17,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       async () => (await import('./accounts-command.ts')).accountsCommand(),
     ],
     losses: ['instances that the platform lost: how many ended, the cap, and which are held'],
-    instances: [
-      'list instances, show their open work and history, retry or delete them',
-      async () => (await import('./instances-command.ts')).instancesCommand(),
-    ],
+    instances: ['list instances, show their open work and history, retry or delete them'],
     status: ['instances, platforms, open work and alarms, on one screen'],
     work: ['unfinished steps of work'],
     alarms: ['open alarms of all servers, and who acknowledged them'],

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { runMain } from '../../test/support/processes/run-main.ts';
 import { claim, dueWork, instance } from '../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../test/support/time/until.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-listings-'));
@@ -267,7 +268,10 @@ it('lists capacity, platforms and orphans [fleet-commands]', async () => {
   expect(JSON.parse(await run('platforms', '--json'))).toMatchObject([
     { platform: 'default', driver: 'simulator', inventory: null, hosts: expect.any(Array) },
   ]);
-  expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
+  expect(await run('platforms')).toMatch(
+    /^PLATFORM +DRIVER +STATE +HOSTS +INSTANCES\ndefault +simulator +trusted +\d+ +/,
+  );
+  expect(await run('platforms', 'show', 'default')).toMatch(/\nstate +trusted\n.*\nHosts:\nHOST +STATE/s);
   expect(await run('orphans')).toBe('There is no orphan.\n');
   expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);
 });
@@ -316,6 +320,20 @@ it('lists what operators did on the command line, also what was refused [audit-c
     /^AT +ACTOR .*\n.* operator_key.revoke +op-none +refused/,
   );
   expect(await run('audit', 'ls', '--subject', 'nothing')).toBe('The audit log has no such entry.\n');
+});
+
+it('watches a list: prints it, then the rows that change, until Ctrl-C [watch]', async () => {
+  const watched = runMain(['alarms', 'ls', '-w', '-o', 'json', '--database', database]);
+  await until('both rows are printed', () => vi.mocked(process.stdout.write).mock.calls.length > 1);
+  process.emit('SIGINT');
+  const { code, stdout } = await watched;
+  expect(code).toBe(0);
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).subject),
+  ).toEqual(['east', 'west']);
 });
 
 it('checks the database for damage', async () => {

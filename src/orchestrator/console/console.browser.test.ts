@@ -26,7 +26,7 @@ const paths = [
   ...pages.flatMap(([path]) =>
     path.endsWith(':id')
       ? [STUCK, FAILED].map((id) => `/console${path.replace(':id', id)}`)
-      : [`/console${path === '/' ? '' : path}`],
+      : [`/console${path === '/' ? '' : path.replace(':platform', 'default')}`],
   ),
 ];
 

@@ -169,7 +169,7 @@ it('the bars of the fleet are shares of what the catalog has, also while a platf
 });
 
 it('hosts are in the order of their numbers [console-host-order]', async () => {
-  const page = await read('/console/platforms');
+  const page = await read('/console/platforms/default');
   const hosts = [...page.matchAll(/host=(gpu-host-\d+)"/g)].map(([, host]) => host);
   expect(hosts.slice(0, 10)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 12].map((number) => `gpu-host-${number}`));
 });
@@ -227,18 +227,18 @@ it('the work and an instance show what the platform is doing, and since when tha
   expect(work).toContain('<bdi>deleting &lt;the disk&gt;</bdi></span><span class="why">begun <time');
   expect(work).toMatch(/due <span class="badge bad"><time [^>]*datetime="2026-11-20T23:20:00.000Z"/);
   const instance = await read(`/console/instances/${LINGERING}`);
-  expect(instance).toContain('<bdi>deleting &lt;the disk&gt;</bdi>, begun <time');
-  expect(instance).toMatch(/<span class="badge bad">overdue<\/span> since <time datetime="\d{4}-/);
+  expect(instance).toContain('<dt>Phase</dt><dd><bdi>deleting &lt;the disk&gt;</bdi></dd>');
+  expect(instance).toMatch(/<dt>Phase due<\/dt><dd><span class="badge bad"><time /);
 });
 
-it('the platforms page shows each host with its devices, silent hosts and quarantined devices [console-hosts]', async () => {
-  const page = await read('/console/platforms');
+it('the page of a platform shows each host with its devices, silent hosts and quarantined devices [console-hosts]', async () => {
+  const page = await read('/console/platforms/default');
   expect(page).toContain('it did not come back from its reset &lt;at once&gt;');
-  expect(page).toContain('<b>quarantined</b>');
+  expect(page).toContain('<span class="badge bad"><bdi>quarantined</bdi></span>');
   expect(page).toContain('gpu-host-12 does not answer within 5000 ms');
-  expect(page).toContain('104 <span class="soft">of 192</span>');
+  expect(page).toContain('<bdi>104 of 192</bdi>');
   expect(page).toContain('/console/instances?q=berth-inst-1');
-  expect(page).toContain('Limited by <bdi>quota: cores 40 of 40 &lt;now&gt;</bdi>');
+  expect(page).toContain('<dt>Limited by</dt><dd><bdi>quota: cores 40 of 40 &lt;now&gt;</bdi></dd>');
 });
 
 describe('every page', () => {
@@ -340,7 +340,7 @@ describe('the instances', () => {
     const page = await read(`/console/instances/${STUCK}`);
     expect(page).toContain('Stuck at “verify”, to verify its SSH: 14 attempts have failed');
     expect(page).toContain('The keys were not injected: check cloud-init');
-    expect(page).toContain('$2.489 per hour');
+    expect(page).toContain('<dt>Per hour</dt><dd><bdi>$2.489</bdi></dd>');
     expect(page).toContain('5 equal failures in between');
   });
 

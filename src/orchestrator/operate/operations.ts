@@ -19,7 +19,10 @@ import { type Reloaded, reload } from './actions/reload.ts';
 import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
-import { instancesView, instanceView } from './views/instances.ts';
+import { eventsView } from './views/events.ts';
+import { instanceView } from './views/instance.ts';
+import { instancesView } from './views/instances.ts';
+import { platformView } from './views/platform.ts';
 import { type PlatformChecker, platformCheckView } from './views/platform-check.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
@@ -52,6 +55,7 @@ export type AnyOperation =
   | typeof statusView
   | typeof platformsView
   | typeof platformCheckView
+  | typeof platformView
   | typeof capacityView
   | typeof workView
   | typeof alarmsView
@@ -60,6 +64,7 @@ export type AnyOperation =
   | typeof auditView
   | typeof instancesView
   | typeof instanceView
+  | typeof eventsView
   | typeof accountsView
   | typeof createAccount
   | typeof deleteAccountAction
@@ -86,6 +91,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   statusView,
   platformsView,
   platformCheckView,
+  platformView,
   capacityView,
   workView,
   alarmsView,
@@ -94,6 +100,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   auditView,
   instancesView,
   instanceView,
+  eventsView,
   accountsView,
   createAccount,
   deleteAccountAction,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
 import type { AuditedAction } from '../../../operator-kit/audit.ts';
+import { completeId } from '../../../operator-kit/complete-id.ts';
 import { defineAction, defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
@@ -14,6 +15,7 @@ import {
   isSame,
 } from '../../model/cordon.ts';
 import type { Reader, Store, Transaction } from '../../model/store.ts';
+import type { PlatformDetail } from '../views/platform.ts';
 import type { PlatformFacts } from '../views/platforms.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -150,6 +152,10 @@ export const cordon = defineAction({
     title: ({ kind, name }) => `Cordon ${kind} ${name}`,
     button: 'Cordon it',
     page: () => PAGE,
+    inRows: {
+      of: 'showPlatform',
+      fields: ({ platform: name }: PlatformDetail) => ({ kind: 'platform', name }),
+    },
     preview: (_reply, deps: CordonDeps, input) => previewOf(deps, input),
     parse: parseHours,
   },
@@ -310,6 +316,12 @@ export const cancelMaintenance = defineAction({
       fields: ({ id, maintenance }: CordonRow) => (maintenance ? { maintenanceId: id } : undefined),
     },
   },
+  resolve: async ({ store: { read } }: Pick<CordonDeps, 'store' | 'clock'>, { maintenanceId }) => ({
+    maintenanceId: completeId(
+      (await read.cordons.list()).map(({ id }) => id),
+      maintenanceId,
+    ),
+  }),
   audit: ({ maintenanceId }) => ({ action: 'maintenance.cancel', subject: maintenanceId }),
   run: ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>, { maintenanceId: id }) =>
     store.transact(async (tx) => {

@@ -10,6 +10,7 @@ import { markOf } from '../../model/marks.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { countLosses, LOSS_WINDOW_MS } from '../../platform/loss-cap.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
+import type { PlatformDetail } from '../views/platform.ts';
 import { ActionRefused } from './refused.ts';
 
 const lossesSchema = z
@@ -114,11 +115,7 @@ async function heldInstances({ work, instances }: Pick<Reader, 'work' | 'instanc
 }
 
 /** Kinds of alarms that end when the losses of their platform are accepted. */
-export const ABOUT_LOSSES: ReadonlySet<string> = new Set([
-  'platform_suspect',
-  'volumes_suspect',
-  'losses_held',
-]);
+const ABOUT_LOSSES: ReadonlySet<string> = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
 
 const USUAL_S = 3600;
 const LONGEST_S = 24 * 3600;
@@ -165,7 +162,13 @@ export const acceptLosses = defineAction({
     title: ({ platform = '' }) => `Accept the losses of ${platform}`,
     button: 'The machines are gone: accept',
     isDangerous: true,
-    page: () => '/console/platforms',
+    page: ({ platform }) =>
+      platform === undefined ? '/console/platforms' : `/console/platforms/${encodeURIComponent(platform)}`,
+    inRows: {
+      of: 'showPlatform',
+      fields: ({ platform, alarms }: PlatformDetail) =>
+        alarms.some(({ kind }) => ABOUT_LOSSES.has(kind)) ? { platform } : undefined,
+    },
     // The page may be hours old when its button is pressed.
     parse: (field) => ({ platform: field('platform'), while_frozen: true }),
     preview: async (_reply, { store, platforms }: Deps, input) => [
