@@ -42,7 +42,7 @@ const marketShots: Shots = [
   ['market-mails', '/console/mails'],
   ['market-books', '/console/books'],
   ['market-bill', `/console/bills/${TRAINING.id}`],
-  ['market-operators', '/console/operators'],
+  ['market-operators', '/console/operator-keys'],
   ['market-audit', '/console/audit'],
 ];
 

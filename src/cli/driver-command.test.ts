@@ -1,4 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/support/processes/process.ts';
+import { runMain } from '../../test/support/processes/run-main.ts';
 import { driverCommand } from './driver-command.ts';
 
 it.each([
@@ -23,4 +27,19 @@ it.each([
   [[], 'Name one driver'],
 ])('refuses %s', async (flags, message) => {
   await expect(driverCommand().parseAsync(['test', ...flags], { from: 'user' })).rejects.toThrow(message);
+});
+
+it('prints the findings as berth doctor does: what is required, what was asked, what to do', async () => {
+  using folder = temporaryFolder();
+  const config = join(folder.path, 'berth.yaml');
+  writeFileSync(config, JSON.stringify({ database: 'sqlite:berth.db', platform: { driver: 'simulator' } }));
+  const only = ['--only', 'inventory', '--units', '3'];
+
+  const { code, stdout } = await runMain(['driver', 'test', '--config', config, ...only]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^ok {7}driver simulator: machines of the offer \S+; capabilities: stop, /m);
+  expect(stdout).toMatch(
+    /^BROKEN {3}inventory: .*expected 3, got 400.*\n {9}required: .*\n {9}consequence: .*\n {9}→ Run `berth doctor`/m,
+  );
+  expect(stdout).toContain('1 ok, 0 warnings, 1 broken.');
 });

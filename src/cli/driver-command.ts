@@ -1,18 +1,13 @@
 import { Command } from 'commander';
-import {
-  type CheckReport,
-  type DriverTest,
-  type DriverTestOptions,
-  openDriverTest,
-} from '../compose/drivers/driver-test.ts';
+import { type DriverTestOptions, openDriverTest } from '../compose/drivers/driver-test.ts';
 import { bundledCatalogFile } from '../config/load.ts';
 import { Fatal } from '../ports/errors.ts';
-import { printError, printLine } from '../runtime/print.ts';
+import { printError } from '../runtime/print.ts';
 import { onFirstSignal } from '../runtime/signals.ts';
-import { remedyOf } from './driver-remedies.ts';
 import { loadFor } from './orchestrator-database.ts';
 import { parseCount } from './parse.ts';
-import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
+import { printFindings } from './print-findings.ts';
+import { type OutputFlag, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {
   url?: string;
@@ -26,8 +21,6 @@ interface Flags extends OutputFlag {
   timeoutS?: string;
   only: string[];
 }
-
-const MAX_SHOWN = 600;
 
 const DEFAULT_TIMEOUT_S = '7';
 
@@ -72,8 +65,16 @@ function testCommand(): Command {
         patienceMs: parseCount('--patience-s', flags.patienceS) * 1000,
         only: flags.only,
       });
+      let isStopped = false;
+      onFirstSignal(() => {
+        isStopped = true;
+        printError('berth: stopping after this check; the check removes what it made.\n');
+      });
       try {
-        await runTest(test, flags);
+        await printFindings(
+          test.run(() => isStopped),
+          flags,
+        );
       } finally {
         await test.close();
       }
@@ -107,86 +108,3 @@ function testedBy(
 
 /** Collects the names of a flag that can be repeated. It takes one word, so that it cannot take the program. */
 const addNames = (names: string, before: readonly string[]): string[] => [...before, ...names.split(',')];
-
-/** Runs the checks. The first signal ends the current check, which still cleans up. */
-async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
-  const reports: CheckReport[] = [];
-  let isInterrupted = false;
-  onFirstSignal(() => {
-    isInterrupted = true;
-    printError('berth: stopping after this check; the check removes what it made.\n');
-  });
-  if (!isData(flags)) printHead(test);
-  for await (const report of test.run()) {
-    reports.push(report);
-    if (isData(flags)) printData(flags, toJson(report, test.isExec));
-    else printReport(report, test.isExec);
-    if (isInterrupted) break;
-  }
-  const leftovers = await test.findLeftovers();
-  const count = (outcome: string): number =>
-    reports.filter(({ result }) => result.outcome === outcome).length;
-  const isGood = count('failed') === 0 && leftovers.length === 0 && !isInterrupted;
-  if (isData(flags))
-    printData(flags, {
-      ok: isGood,
-      passed: count('passed'),
-      failed: count('failed'),
-      untried: count('untried'),
-      leftovers,
-    });
-  else {
-    printLine('');
-    if (leftovers.length > 0) printLine(`Still there, and to be removed by hand: ${leftovers.join(', ')}`);
-    printLine(`${count('passed')} passed, ${count('failed')} failed, ${count('untried')} not tried.`);
-  }
-  if (!isGood) process.exitCode = 1;
-}
-
-function printHead({ driverName, offer, abilities, found }: DriverTest): void {
-  const { has, hasNot } = abilities;
-  printLine(
-    `The driver ${driverName}, with machines of the offer ${offer}. Its capabilities: ${has.join(', ')}.`,
-  );
-  if (hasNot.length > 0) printLine(`Without ${hasNot.join(', ')}: none of these is requested.`);
-  if (found.length > 0)
-    printLine(
-      `Already there: ${shorten(found.join(', '))}. They take units, and --units counts an empty platform: remove everything named berth-test-….`,
-    );
-  printLine('');
-}
-
-function toJson({ id, title, why, result, exchanges }: CheckReport, isExec: boolean): object {
-  return {
-    id,
-    title,
-    ...result,
-    ...(result.outcome === 'failed' && { why, remedy: remedyOf(id, result, isExec), exchanges }),
-  };
-}
-
-function printReport({ id, title, why, result, exchanges }: CheckReport, isExec: boolean): void {
-  switch (result.outcome) {
-    case 'passed':
-      printLine(`ok         ${id}: ${title}`);
-      break;
-    case 'untried':
-      printLine(`not tried  ${id}: ${result.reason}`);
-      break;
-    case 'failed':
-      printLine(`FAILED     ${id}: ${title}`);
-      printLine(`  found:       ${shorten(result.problem.split('\n')[0] ?? '')}`);
-      for (const { asked, answered } of exchanges) {
-        printLine(`  asked:       ${shorten(asked)}`);
-        printLine(`  answered:    ${shorten(answered)}`);
-      }
-      printLine(`  consequence: ${why}`);
-      printLine(`  change:      ${remedyOf(id, result, isExec)}`);
-  }
-}
-
-/** Shortens long strings, such as keys and documents, which obscure the output. --json prints all of it. */
-function shorten(given: string): string {
-  const text = given.replace(/"((?:[^"\\]|\\.){60})(?:[^"\\]|\\.)+"/g, '"$1…"');
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
-}

@@ -21,7 +21,7 @@ const orchestrator = {
 const marketplace = {
   serve: ['marketplace'],
   operators: ['marketplace', 'operators'],
-  path: '/console/operators',
+  path: '/console/operator-keys',
   writeConfig: (folder: string) => {
     const file = join(folder, 'marketplace.yaml');
     const provider =

@@ -13,19 +13,17 @@ describe('berth driver test', () => {
     }).then(({ code, stdout, stderr }) => {
       const lines = stdout.trim().split('\n');
       const results = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-      expect(
-        results.filter(({ outcome }) => outcome === 'failed'),
-        stderr,
-      ).toEqual([]);
-      expect({ code, ...results.at(-1) }).toMatchObject({ code: 0, ok: true, failed: 0, leftovers: [] });
+      const having = (wanted: string) => results.filter(({ verdict }) => verdict === wanted);
+      expect(having('broken'), stderr).toEqual([]);
+      expect(code).toBe(0);
       expect(site.found()).toEqual({ machines: [], servers: 0 });
-      return results.at(-1)?.['passed'];
+      return having('ok').length;
     });
 
   it.each([
-    { file: template, program: 'python3', passed: 32 },
-    { file: full, program: 'python3', passed: 43 },
-    { file: driverFile('node/driver.mjs'), program: process.execPath, passed: 32 },
+    { file: template, program: 'python3', passed: 33 },
+    { file: full, program: 'python3', passed: 44 },
+    { file: driverFile('node/driver.mjs'), program: process.execPath, passed: 33 },
   ])(
     'passes the template $file, and leaves nothing behind [exec-template]',
     async ({ program, file, passed }) => {
@@ -45,7 +43,7 @@ describe('berth driver test', () => {
       },
     );
     const url = String((await once(server.stdout, 'data'))[0]).trim();
-    expect(await test(site, '--url', url)).toBe(38);
+    expect(await test(site, '--url', url)).toBe(39);
     const refused = await runBerth(['driver', 'test', '--url', url]);
     server.kill();
     await once(server, 'close');
@@ -62,7 +60,7 @@ describe('berth driver test', () => {
 
     writeFileSync(config, JSON.stringify({ database: 'sqlite:berth.db', platform: { driver: 'simulator' } }));
     const tested = await runBerth([...driver, ...only, '--units', '400']);
-    expect([tested.code, lastLine(tested)]).toEqual([0, '6 passed, 0 failed, 0 not tried.']);
+    expect([tested.code, lastLine(tested)]).toEqual([0, '7 ok, 0 warnings, 0 broken.']);
     const counted = await runBerth([...driver, '--only', 'inventory', '--units', '3']);
     expect(counted.stdout).toContain('expected 3, got 400');
     expect(counted.stdout).toContain('Run `berth doctor`');
@@ -92,16 +90,14 @@ describe('berth driver test', () => {
       ...['driver', 'test', '--only', 'never-made,notes,machines-survive,output'],
       ...[broken, site.machines],
     ]);
-    expect(stdout).toMatch(/^ok {9}never-made: /m);
+    expect(stdout).toMatch(/^ok {7}never-made: /m);
     expect(stdout).toMatch(
-      /^FAILED {5}notes: .*\n {2}found: .*\n {2}asked: .*"create".*\n {2}answered: .*\n {2}asked: .*"get".*\n {2}answered: .*"mine".*\n/m,
+      /^BROKEN {3}notes: .*\n {9}required: .*\n {9}asked: .*"create".*\n {9}answered: .*\n {9}asked: .*"get".*\n {9}answered: .*"mine".*\n/m,
     );
-    expect(stdout).toContain('  change:      Keep the note with the machine, byte for byte');
-    expect(stdout).toMatch(/^FAILED {5}machines-survive: /m);
-    expect(stdout).toMatch(
-      /^FAILED {5}output: .*\n {2}found: .*standard error\): "asked info"; and \d+ more lines/m,
-    );
-    expect(stdout).toContain('1 passed, 3 failed, 0 not tried.');
+    expect(stdout).toContain('         → Keep the note with the machine, byte for byte');
+    expect(stdout).toMatch(/^BROKEN {3}machines-survive: /m);
+    expect(stdout).toMatch(/^BROKEN {3}output: .*standard error\): "asked info"; and \d+ more lines/m);
+    expect(stdout).toContain('2 ok, 0 warnings, 3 broken.');
     expect(code).toBe(1);
     expect(site.found()).toEqual({ machines: [], servers: 0 });
   });
@@ -117,9 +113,7 @@ describe('berth driver test', () => {
     const { code, stdout } = await runBerth([
       ...['driver', 'test', '--only', 'destroy-silences', leaky, site.machines],
     ]);
-    expect(stdout).toMatch(
-      /^FAILED {5}destroy-silences: .*\n {2}found: .* 127\.0\.0\.1:\d+ still answers: /m,
-    );
+    expect(stdout).toMatch(/^BROKEN {3}destroy-silences: .* 127\.0\.0\.1:\d+ still answers: /m);
     expect(code).toBe(1);
   });
 
@@ -134,21 +128,21 @@ describe('berth driver test', () => {
       const only = ['--only', 'create,notes,keys', '--timeout-s', '1'];
       const { code, stdout } = await runBerth(['driver', 'test', ...only, broken, site.machines]);
       expect(code).toBe(1);
-      expect(stdout).toContain('0 passed, 1 failed, 2 not tried.');
-      expect(stdout).toContain('not tried  keys: correct `create` first');
+      expect(stdout).toContain('1 ok, 2 skipped, 0 warnings, 1 broken.');
+      expect(stdout).toContain('skipped  keys: correct `create` first');
       return stdout;
     };
     expect(await driven('"created_at": int(time.time() * 1000), ', '')).toMatch(
-      /found: .*value\.created_at: it is missing, expected number\n(.*\n)* {2}change: {6}Correct the field that is named/,
+      /BROKEN {3}create: .*value\.created_at: it is missing, expected number\n(.*\n)* {9}→ Correct the field that is named/,
     );
     expect(await driven('machine.make(request["spec"])', 'raise Exception("no region")')).toMatch(
-      /found: .*the driver reported an error for create: Exception\('no region'\)\n(.*\n)* {2}change: {6}Correct the cause in the error/,
+      /BROKEN {3}create: .*the driver reported an error for create: Exception\('no region'\)\n(.*\n)* {9}→ Correct the cause in the error/,
     );
     expect(await driven('machine.make(request["spec"])', 'time.sleep(600)')).toMatch(
-      /found: .*the driver did not answer create within 1 s\n(.*\n)* {2}change: {6}Answer each request within/,
+      /BROKEN {3}create: .*the driver did not answer create within 1 s\n(.*\n)* {9}→ Answer each request within/,
     );
     expect(await driven('machine.make(request["spec"])', 'os._exit(3)')).toMatch(
-      /found: .*the driver ended with exit code 3 .*\n(.*\n)* {2}change: {6}Catch each failure of a request/,
+      /BROKEN {3}create: .*the driver ended with exit code 3 .*\n(.*\n)* {9}→ Catch each failure of a request/,
     );
   });
 });

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import type { CommandDeps as Deps } from '../../marketplace/operate/commands.ts';
-import { commands } from '../../marketplace/operate/commands.ts';
+import { defaultOptions } from '../../marketplace/model/options.ts';
 import { type OperationDeps, operations } from '../../marketplace/operate/operations.ts';
 import { addActions } from '../add-actions.ts';
 import { onMarketplaceDatabase } from './database.ts';
@@ -11,11 +10,13 @@ import { onMarketplaceDatabase } from './database.ts';
  */
 export function marketplaceActionCommand(name: string): Command {
   const noun = new Command(name);
-  return addActions<OperationDeps & Deps>(noun, [...operations, ...commands], (command, body) => {
+  return addActions<OperationDeps>(noun, operations, (command, body) => {
     const needsCatalogs = name === 'alerts' && command.name() === 'create';
     return onMarketplaceDatabase<unknown[]>(command, async (deps, ...args) => {
-      const run = (sellers?: Deps['sellers']) =>
-        body({ ...deps, sellers } as typeof deps & OperationDeps & Deps, ...args);
+      const providers = () => new Map(deps.config.providers.map(({ id }) => [id, null]));
+      const { maxLosses } = defaultOptions;
+      const run = (sellers?: OperationDeps['sellers']) =>
+        body({ ...deps, providers, maxLosses, sellers } as typeof deps & OperationDeps, ...args);
       if (!needsCatalogs) return run();
       const { withProviders } = await import('../../compose/marketplace/providers.ts');
       return withProviders(deps.config, deps.store, run);

@@ -3,15 +3,8 @@ import { marketplaceStores } from '../../compose/stores/marketplace.ts';
 import { checkDatabase } from '../../compose/stores/stores.ts';
 import { isPostgres } from '../../config/server-schema.ts';
 import { counted } from '../../contract/counted.ts';
-import { explainBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
-import {
-  accountMeanings,
-  explainBillOf,
-  keepVerdict,
-  sumAccounts,
-} from '../../marketplace/operate/views/books.ts';
-import { Fatal } from '../../ports/errors.ts';
+import { accountMeanings, keepVerdict, sumAccounts } from '../../marketplace/operate/views/books.ts';
 import { printLine } from '../../runtime/print.ts';
 import { backupCommand } from '../backup-command.ts';
 import { checkDatabaseCommand } from '../check-database-command.ts';
@@ -26,21 +19,6 @@ import {
 } from '../print-records.ts';
 import { upgradeCommand } from '../upgrade-command.ts';
 import { loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
-
-export function explainBillCommand(): Command {
-  const explain = new Command('explain-bill')
-    .argument('<id>', 'a deployment or a volume')
-    .option('--by-day', 'show the amount of each UTC day');
-  return withOutput(
-    onMarketplaceDatabase(explain, async (deps, id: string, flags: OutputFlag & { byDay?: boolean }) => {
-      const { byDay = false } = flags;
-      const bill = await explainBillOf(deps.store.read, id, { byDay, now: deps.clock.now() });
-      if (bill === null) throw new Fatal(`There is no deployment or volume "${id}".`);
-      if (isData(flags)) printData(flags, bill);
-      else for (const line of explainBill(bill)) printLine(line);
-    }),
-  );
-}
 
 /** `berth marketplace ledger`: prints the sums of the books. `credit show` prints those of one team. */
 export function ledgerCommand(): Command {

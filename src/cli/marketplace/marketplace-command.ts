@@ -10,10 +10,7 @@ import { adminLines, printFacts, type ServerFlags, serveUntilSignal, withServerF
 
 /** Descriptions of the commands. Those without a function have only views and actions. */
 const commands: LazyCommands = {
-  status: [
-    'summary of providers, spending teams and mail',
-    async () => (await import('./status-command.ts')).statusCommand(),
-  ],
+  status: ['summary of providers, spending teams and mail'],
   deployments: ['list and show the deployments of every team'],
   ledger: [
     'totals of the ledger: balances of teams, payments, grants and revenue',
@@ -32,10 +29,7 @@ const commands: LazyCommands = {
   mail: ['list the mails: sent, due and given up; retry one'],
   operators: ['create, list and revoke the keys of the admin listener'],
   audit: ['actions of operators: who, from where, and the outcome'],
-  losses: [
-    'resources that providers answer 404 for: how many ended, and which are held',
-    async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
-  ],
+  losses: ['resources that providers answer 404 for: how many ended, and which are held'],
   backup: [
     'copy the database, also while the marketplace runs',
     async () => (await import('./books-commands.ts')).backupMarketplaceCommand(),
@@ -52,10 +46,7 @@ const commands: LazyCommands = {
     'check the ledger: balances are the sums of their entries, each second is billed once',
     async () => (await import('./books-commands.ts')).verifyLedgerCommand(),
   ],
-  'explain-bill': [
-    'show the bill of a deployment or a volume, rate by rate',
-    async () => (await import('./books-commands.ts')).explainBillCommand(),
-  ],
+  'explain-bill': ['show the bill of a deployment or a volume, rate by rate'],
 };
 
 /**

@@ -12,8 +12,10 @@ import {
 import { dirname, join } from 'node:path';
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
 import { toByteSize } from '../../contract/byte-size.ts';
+import { lowDisk } from '../../orchestrator/queue/housekeeping.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
+import { broken, type Diagnosis, ok, remedies, warning } from '../../ports/diagnosis.ts';
+import { diskRoomOf } from '../../runtime/disk-room.ts';
 import { fileProblem } from '../../store/sqlite/errors.ts';
 
 /** With a larger difference of clocks, leases and tokens expire at the wrong time. */
@@ -57,7 +59,7 @@ async function* diagnosePostgres(url: string, clock: Pick<Clock, 'now'>): AsyncG
     : broken(
         'clock',
         `it is ${Math.abs(aheadMs)} ms ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
-        'Run NTP (chrony or systemd-timesyncd) on both machines.',
+        remedies.clock,
       );
 }
 
@@ -85,7 +87,7 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
         `${folder} is on ${name}: ${why}`,
         'Put the database on a local disk, or use PostgreSQL.',
       );
-  yield toRoom(folder);
+  yield* diagnoseRoom(folder);
   const aheadMs = existsSync(file) ? statSync(file).mtimeMs - clock.now() : 0;
   yield aheadMs <= CLOCK_TOLERANCE_MS
     ? ok('clock', 'it is later than the last write of the database')
@@ -104,19 +106,15 @@ function toWriteRemedy(error: unknown): string {
   return 'Give the user that runs Berth write permission there.';
 }
 
-const GB = 1e9;
-/** With less space, a checkpoint of the write-ahead log, an upgrade or a backup next to the database may not fit. */
-const LOW_BYTES = 2 * GB;
-const NO_ROOM_BYTES = 0.1 * GB;
+const NO_ROOM_BYTES = 1e8;
 
-function toRoom(folder: string): Diagnosis {
-  const { bavail, blocks, bsize } = statfsSync(folder);
-  const free = bavail * bsize;
+async function* diagnoseRoom(folder: string): AsyncGenerator<Diagnosis> {
+  const room = await diskRoomOf(folder);
+  if (room === undefined) return;
   const subject = 'database disk';
-  const finding = `${toByteSize(free)} of ${toByteSize(blocks * bsize)} are free`;
-  const remedy = 'Free space on it: on a full disk, every create and every change of a status fails.';
-  if (free < NO_ROOM_BYTES) return broken(subject, finding, remedy);
-  return free < LOW_BYTES ? warning(subject, finding, remedy) : ok(subject, finding);
+  const finding = `${toByteSize(room.free)} of ${toByteSize(room.size)} are free`;
+  if (room.free >= lowDisk(room)) yield ok(subject, finding);
+  else yield (room.free < NO_ROOM_BYTES ? broken : warning)(subject, finding, remedies.disk);
 }
 
 function nearestFolder(folder: string): string {

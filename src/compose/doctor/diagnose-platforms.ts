@@ -23,7 +23,7 @@ export async function* diagnosePlatforms(config: Config): AsyncGenerator<Diagnos
     yield warning(
       'platforms of the database',
       error.message,
-      'Follow this message, and run `berth doctor` again.',
+      'Follow this message, and run the check again.',
     );
   }
 }

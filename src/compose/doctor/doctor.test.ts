@@ -13,10 +13,11 @@ import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import { takeStateLock } from '../../drivers/simulator/platform/state-file.ts';
 import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
-import { type DoctorFinding, diagnose } from './doctor.ts';
+import { diagnose } from './doctor.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -28,7 +29,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 async function examine(
   yaml: string,
   clock: Pick<Clock, 'now'> & Partial<Clock> = systemClock,
-): Promise<DoctorFinding[]> {
+): Promise<Diagnosis[]> {
   const file = join(folder, 'berth.yaml');
   writeFileSync(file, `database: sqlite:${join(folder, 'berth.db')}\n${yaml}`);
   const { config } = loadConfig({ file, flags: {}, env: {} });
@@ -41,12 +42,12 @@ async function examine(
     },
     log: collectLog().log,
   };
-  const findings: DoctorFinding[] = [];
+  const findings: Diagnosis[] = [];
   for await (const finding of diagnose(config, ports)) findings.push(finding);
   return findings;
 }
 
-const subjects = (findings: DoctorFinding[], verdict: DoctorFinding['verdict']) =>
+const subjects = (findings: Diagnosis[], verdict: Diagnosis['verdict']) =>
   findings.filter((finding) => finding.verdict === verdict).map(({ subject }) => subject);
 
 describe('the doctor', () => {
@@ -87,7 +88,7 @@ describe('the doctor', () => {
 
   it('reports why the database folder is not writable, and the remedy', async () => {
     // No user can create a file there, not even root.
-    const findings: DoctorFinding[] = [];
+    const findings: Diagnosis[] = [];
     for await (const finding of diagnoseDatabase('sqlite:/proc/berth.db', systemClock))
       findings.push(finding);
     expect(findings).toMatchObject([
@@ -150,7 +151,7 @@ describe('the doctor', () => {
           subject: 'driver simulator',
           verdict: 'broken',
           finding: 'no answer within 6 s',
-          remedy: expect.stringContaining('run `berth doctor` again'),
+          remedy: expect.stringContaining('run the check again'),
         },
       ]);
       expect(findings.filter(({ platform }) => platform === 'here').length).toBeGreaterThan(1);

@@ -5,18 +5,18 @@ import type { Environment } from '../../config/settings.ts';
 import { counted } from '../../contract/counted.ts';
 import { type Asking, sideBySide } from '../../drivers/kit/asking.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
-import { InUse } from '../../ports/errors.ts';
+import { type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import type { Log } from '../../ports/log.ts';
 import { type ConfiguredDriver, configuredDrivers } from '../drivers/driver-settings.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
 import { diagnosePlatforms } from './diagnose-platforms.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
+import { guarded } from './guarded.ts';
 
 /** Time limit of one question. The driver enforces it and names the part that did not answer. */
 const QUESTION_MS = 5_000;
 /** Longer than {@link QUESTION_MS}, so that the driver can still report the cause. */
-const ANSWER_MS = QUESTION_MS + 1_000;
+const answerMs = QUESTION_MS + 1_000;
 /** Time limit for all questions to one platform. */
 const ALL_QUESTIONS_MS = 20_000;
 
@@ -27,17 +27,12 @@ interface Ports {
   log: Log;
 }
 
-/** One finding, and the platform of berth.yaml that it concerns. Without a platform, it concerns this machine. */
-export interface DoctorFinding extends Diagnosis {
-  platform?: string;
-}
-
 /** Checks the prerequisites of `berth serve`. Leaves no data behind. */
 export async function* diagnose(
   config: Config,
   { env, umask, clock, log }: Ports,
-): AsyncGenerator<DoctorFinding> {
-  const within = { clock, over: new AbortController(), endsAt: clock.now() + ALL_QUESTIONS_MS };
+): AsyncGenerator<Diagnosis> {
+  const within = { clock, over: new AbortController(), answerMs, endsAt: clock.now() + ALL_QUESTIONS_MS };
   yield* guarded('TLS certificate', within, inTurn(diagnoseTls(config, clock.now())));
   yield* guarded('database', within, diagnoseDatabase(config.database, clock));
   yield* guarded('platforms of the database', within, diagnosePlatforms(config));
@@ -50,14 +45,22 @@ export async function* diagnose(
   yield* sideBySide(drivers.map((driver) => diagnosePlatform(driver, clock)));
 }
 
-/** Checks one platform. Its time limit is independent of the other platforms. */
-async function* diagnosePlatform(configured: ConfiguredDriver, clock: Clock): AsyncGenerator<DoctorFinding> {
+/**
+ * Checks one platform. Its time limit is independent of the other platforms. `over`: of the server that runs the driver
+ * and has checked its settings; it aborts the questions.
+ */
+export async function* diagnosePlatform(
+  configured: ConfiguredDriver,
+  clock: Clock,
+  over?: AbortController,
+): AsyncGenerator<Diagnosis> {
   const { platform, definition } = configured;
-  const over = new AbortController();
-  const asking: Asking = { withinMs: QUESTION_MS, signal: over.signal };
+  const ending = over ?? new AbortController();
+  const asking: Asking = { withinMs: QUESTION_MS, signal: ending.signal };
   const driver = { ...configured, setting: { ...configured.setting, asking } };
-  const within = { clock, over, endsAt: clock.now() + ALL_QUESTIONS_MS };
-  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver)))
+  const within = { clock, over: ending, answerMs, endsAt: clock.now() + ALL_QUESTIONS_MS };
+  const findings = diagnoseDriver(driver, over !== undefined);
+  for await (const finding of guarded(`driver ${definition.name}`, within, findings))
     yield { platform, ...finding };
 }
 
@@ -65,13 +68,13 @@ async function* inTurn<T>(findings: Iterable<T>): AsyncGenerator<T> {
   yield* findings;
 }
 
-async function* diagnoseDriver({
-  definition,
-  options,
-  setting,
-}: ConfiguredDriver): AsyncGenerator<Diagnosis> {
+async function* diagnoseDriver(
+  { definition, options, setting }: ConfiguredDriver,
+  isRunning: boolean,
+): AsyncGenerator<Diagnosis> {
   const subject = `driver ${definition.name}`;
-  definition.check(options, setting);
+  // It would report that this server uses what no two processes may use.
+  if (!isRunning) definition.check(options, setting);
   definition.checkCatalog?.(options, setting.catalog);
   yield ok(subject, 'its settings are valid');
   if (definition.diagnose !== undefined) yield* definition.diagnose(options, setting);
@@ -81,67 +84,4 @@ async function* diagnoseDriver({
       'it does not check its prerequisites',
       'Start `berth serve` and create a machine.',
     );
-}
-
-/** The time limit of a check, and the controller that aborts its questions. */
-interface Within {
-  clock: Clock;
-  over: AbortController;
-  /** In milliseconds since the epoch. */
-  endsAt: number;
-}
-
-/**
- * Passes the findings of a check on. If the check fails or times out, that is its last finding, and running questions
- * are aborted.
- */
-async function* guarded(
-  subject: string,
-  { clock, over, endsAt }: Within,
-  findings: AsyncIterable<Diagnosis>,
-): AsyncGenerator<Diagnosis> {
-  const iterator = findings[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await inTime(clock, Math.min(ANSWER_MS, endsAt - clock.now()), iterator.next());
-      if (next.done) return;
-      yield next.value;
-    }
-  } catch (error) {
-    if (error instanceof Late) over.abort();
-    iterator.return?.().catch(() => {});
-    yield verdictOn(subject, error);
-  }
-}
-
-function verdictOn(subject: string, error: unknown): Diagnosis {
-  const finding = error instanceof Error ? error.message : String(error);
-  if (error instanceof InUse)
-    return warning(
-      subject,
-      finding,
-      'Do nothing if that process is the `berth serve` of this configuration.',
-    );
-  const remedy = error instanceof Late ? LATE_REMEDY : 'Fix this, and run `berth doctor` again.';
-  return broken(subject, finding, remedy);
-}
-
-const LATE_REMEDY =
-  'The checks after it were skipped. Check that it runs, is not overloaded, and is reachable from this machine, then run `berth doctor` again.';
-
-class Late extends Error {
-  override readonly name = 'Late';
-}
-
-/** @throws {Late} */
-async function inTime<T>(clock: Clock, withinMs: number, answer: Promise<T>): Promise<T> {
-  answer.catch(() => {});
-  const { promise, reject } = Promise.withResolvers<never>();
-  const late = new Late(`no answer within ${Math.max(0, Math.round(withinMs / 1000))} s`);
-  const timer = clock.setTimer(withinMs, () => reject(late));
-  try {
-    return await Promise.race([answer, promise]);
-  } finally {
-    timer.cancel();
-  }
 }

@@ -8,7 +8,7 @@ import type { Environment } from '../../config/settings.ts';
 import type { Channel } from '../../drivers/exec/channel.ts';
 import { type ProtocolContext, protocolChecks } from '../../drivers/exec/checks.ts';
 import { exec, openExec } from '../../drivers/exec/driver.ts';
-import { AnswerLost, type Loss } from '../../drivers/exec/errors.ts';
+import { AnswerLost } from '../../drivers/exec/errors.ts';
 import type { ExecConfig } from '../../drivers/exec/options.ts';
 import { aroundCalls } from '../../drivers/kit/around-calls.ts';
 import type { Bench, DriverContext } from '../../drivers/kit/checks/bench.ts';
@@ -17,10 +17,12 @@ import { driverChecks } from '../../drivers/kit/checks/index.ts';
 import type { DriverOptions } from '../../drivers/kit/driver-definition.ts';
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import type {
+  Listing,
   MachineSpec,
   ObservedMachine,
   PlatformDriver,
 } from '../../orchestrator/model/platform-driver.ts';
+import { broken, type Diagnosis, type Exchange, ok, skipped, warning } from '../../ports/diagnosis.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
@@ -56,41 +58,12 @@ export interface DriverTestOptions {
   only: readonly string[];
 }
 
-/** One request and its outcome, as sent over the wire. */
-export interface Exchange {
-  asked: string;
-  answered: string;
-}
-
-/** The problem that a check found, and how an answer was lost if that caused it. */
-export interface FailedCheck {
-  outcome: 'failed';
-  problem: string;
-  during: 'check' | 'removal';
-  loss: Loss | undefined;
-}
-
-export interface CheckReport {
-  id: string;
-  title: string;
-  why: string;
-  result: Exclude<CheckResult, { outcome: 'failed' }> | FailedCheck;
-  /** The last exchanges of the failed check. */
-  exchanges: readonly Exchange[];
-}
-
 export interface DriverTest {
-  driverName: string;
-  /** Whether it is a driver in any language, whose author reads the reports. */
-  isExec: boolean;
-  offer: string;
-  /** The driver's capabilities, in the protocol's words. */
-  abilities: { has: readonly string[]; hasNot: readonly string[] };
-  /** Machines that existed before the checks. They reduce the free capacity that the checks count. */
-  found: readonly string[];
-  /** Runs the checks one after another. Each check removes what it created. */
-  run(): AsyncGenerator<CheckReport>;
-  findLeftovers(): Promise<string[]>;
+  /**
+   * Reports what is tested, then runs the checks one after another, until `isStopped`. Each check removes what it
+   * created. The last finding names what could not be removed.
+   */
+  run(isStopped: () => boolean): AsyncGenerator<Diagnosis>;
   close(): Promise<void>;
 }
 
@@ -115,23 +88,18 @@ export async function openDriverTest(options: DriverTestOptions): Promise<Driver
   const { ports } = subject;
   const isExec = ports !== undefined;
   const checks = [...driverChecks, ...(isExec ? protocolChecks({ ...ports, logged: () => logged }) : [])];
-  const inWords = isExec ? inWordsOfTheProtocol : (problem: string) => problem;
-  const findMachines = async (): Promise<string[]> => {
-    const listing = await subject.driver.list();
-    return listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [];
-  };
   return {
-    driverName: subject.driver.manifest.name,
-    isExec,
-    offer: offer.id,
-    abilities: abilitiesOf(subject.driver),
-    found: await findMachines(),
-    async *run() {
+    async *run(isStopped) {
+      const tested = selected(checks, options.only);
+      yield* describe(subject.driver, offer);
       let isCreating = true;
-      for (const check of selected(checks, options.only)) {
-        const { id, title, why } = check;
-        if (!isCreating && !WITHOUT_MACHINES.has(id)) {
-          yield { id, title, why, result: NOT_BEFORE_CREATE, exchanges: [] };
+      for (const check of tested) {
+        if (isStopped()) {
+          yield broken(check.id, 'the test was stopped before this check', 'Run the test again.');
+          break;
+        }
+        if (!isCreating && !WITHOUT_MACHINES.has(check.id)) {
+          yield skipped(check.id, 'correct `create` first');
           continue;
         }
         exchanges.length = 0;
@@ -141,39 +109,53 @@ export async function openDriverTest(options: DriverTestOptions): Promise<Driver
             shown = exchanges.slice(0 - SHOWN_EXCHANGES);
             throw error;
           });
-        const result = toResult(
-          await runCheck({ ...check, run }, { ...context, driver: subject.facade }),
-          inWords,
-        );
-        if (id === 'create' && result.outcome === 'failed') isCreating = false;
-        yield { id, title, why, result, exchanges: shown ?? exchanges.slice(0 - SHOWN_EXCHANGES) };
+        const result = await runCheck({ ...check, run }, { ...context, driver: subject.facade });
+        if (check.id === 'create' && result.outcome === 'failed') isCreating = false;
+        yield toFinding(check, result, { isExec, shown: shown ?? exchanges.slice(0 - SHOWN_EXCHANGES) });
       }
-    },
-    async findLeftovers() {
-      const machines = await subject.driver.list();
-      const volumes = (await subject.driver.volumes?.list()) ?? machines;
-      const refs = [machines, volumes].flatMap((listing) =>
-        listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [],
-      );
-      return [...new Set(refs)].filter((ref) => ref.startsWith(prefix));
+      yield* findLeftovers(subject.driver, prefix);
     },
     close: () => subject.driver.close(),
   };
 }
 
+/** Reports the driver, its capabilities, and machines that reduce the free capacity that the checks count. */
+async function* describe(driver: PlatformDriver, { id }: Offer): AsyncGenerator<Diagnosis> {
+  const { has, hasNot } = abilitiesOf(driver);
+  const without = hasNot.length === 0 ? '' : `; without ${hasNot.join(', ')}`;
+  yield ok(
+    `driver ${driver.manifest.name}`,
+    `machines of the offer ${id}; capabilities: ${has.join(', ')}${without}`,
+  );
+  const found = refsIn(await driver.list());
+  if (found.length > 0)
+    yield warning(
+      'machines',
+      `already there: ${found.join(', ')}. They take units, and --units counts an empty platform`,
+      'Remove everything named berth-test-….',
+    );
+}
+
+async function* findLeftovers(driver: PlatformDriver, prefix: string): AsyncGenerator<Diagnosis> {
+  const listings = [await driver.list(), ...(driver.volumes ? [await driver.volumes.list()] : [])];
+  const found = new Set(listings.flatMap(refsIn).filter((ref) => ref.startsWith(prefix)));
+  if (found.size > 0)
+    yield broken('leftovers', `still there: ${[...found].join(', ')}`, 'Remove them by hand.');
+}
+
+const refsIn = (listing: Listing<{ ref: string }>): string[] =>
+  listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [];
+
+const DESTROY_AGAIN = driverChecks.find(({ id }) => id === 'destroy-again')?.remedy ?? '';
+
 /** Checks that run even if no machine can be made. */
 const WITHOUT_MACHINES = new Set(['manifest', 'never-made', 'power-of-none', 'output', 'ends', 'too-late']);
-const NOT_BEFORE_CREATE = { outcome: 'untried', reason: 'correct `create` first' } as const;
 
-function abilitiesOf({
-  manifest,
-  inventory,
-  consoleTail,
-  place,
-  disown,
-  volumes,
-  writer,
-}: PlatformDriver): DriverTest['abilities'] {
+/** The driver's capabilities, in the protocol's words. */
+function abilitiesOf({ manifest, inventory, consoleTail, place, disown, volumes, writer }: PlatformDriver): {
+  has: readonly string[];
+  hasNot: readonly string[];
+} {
   const { stop, resume, restart, attachVolume, resizeVolume, keepsNotes, cloudInitBytes } = manifest;
   const fences = 'fences' in manifest && manifest.fences === true;
   const all = {
@@ -198,15 +180,27 @@ function abilitiesOf({
   return { has: names(true), hasNot: names(false) };
 }
 
-function toResult(result: CheckResult, inWords: (problem: string) => string): CheckReport['result'] {
-  if (result.outcome !== 'failed') return result;
-  const { outcome, during, cause, problem } = result;
+/** For a driver that comes with Berth, whose user can change only the platform. */
+const OF_BERTH =
+  'Run `berth doctor` with the same configuration. If it finds nothing, report this output as a fault of Berth.';
+
+function toFinding(
+  check: DriverCheck,
+  result: CheckResult,
+  { isExec, shown }: { isExec: boolean; shown: readonly Exchange[] },
+): Diagnosis {
+  const { id, title, why } = check;
+  if (result.outcome === 'passed') return ok(id, title);
+  if (result.outcome === 'untried') return skipped(id, result.reason);
+  const { cause, during, problem } = result;
   const isLost = cause instanceof AnswerLost;
+  const found = isLost ? problem.replace(/a call threw: [^:]*: /, '') : problem;
+  const remedy = isLost ? cause.remedy : during === 'removal' ? DESTROY_AGAIN : check.remedy;
   return {
-    outcome,
-    during,
-    loss: isLost ? cause.loss : undefined,
-    problem: inWords(isLost ? problem.replace(/a call threw: [^:]*: /, '') : problem),
+    ...broken(id, isExec ? inWordsOfTheProtocol(found) : found, isExec ? remedy : OF_BERTH),
+    requirement: title,
+    consequence: why,
+    exchanges: shown,
   };
 }
 

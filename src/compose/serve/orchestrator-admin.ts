@@ -2,6 +2,7 @@ import { packageVersion } from '../../config/package-root.ts';
 import { adminApp } from '../../http/api/operations.ts';
 import { createConsole } from '../../orchestrator/console/app.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
+import type { PlatformChecker } from '../../orchestrator/operate/views/platform-check.ts';
 import { operatorDepsOf } from '../orchestrator/operator-deps.ts';
 import { type Orchestrator, type OrchestratorDeps, startOrchestrator } from '../orchestrator/orchestrator.ts';
 
@@ -14,12 +15,15 @@ interface Admin {
   console: ReturnType<typeof createConsole>;
 }
 
-/** Starts an orchestrator with an admin listener. */
-export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrator & Admin> {
+/** Starts an orchestrator with an admin listener. `checks`: of its platforms; absent: they are not checked. */
+export async function startWithAdmin(
+  deps: OrchestratorDeps,
+  checks?: PlatformChecker,
+): Promise<Orchestrator & Admin> {
   const { config, log } = deps;
   const orchestrator = await startOrchestrator(deps);
   const { http, nextId, findProblem, platforms, server, operators } = orchestrator.adminParts;
-  const common = operatorDepsOf(orchestrator, config);
+  const common = { ...operatorDepsOf(orchestrator, config), checks };
   const operator = createOperatorApp({ ...common, operators }, { nextId });
   const console = createConsole({
     ...common,

@@ -23,6 +23,7 @@ import { diskRoomOf } from '../../runtime/disk-room.ts';
 import { createLog } from '../../runtime/log.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openTracing } from '../../runtime/tracing/open-tracing.ts';
+import { PlatformChecks } from '../doctor/platform-checks.ts';
 import { configuredDrivers } from '../drivers/driver-settings.ts';
 import type { MakeBackup } from '../server/backups.ts';
 import { createServerClock, type ServerClock } from '../server/clock.ts';
@@ -136,7 +137,9 @@ export async function serveOrchestrator(
         diskRoom: isPostgres(config.database) ? undefined : () => diskRoomOf(folderOf(config.database)),
         certificates,
       };
-      return { ...(await startWithAdmin(parts)), apiKey };
+      const checks = new PlatformChecks(opening, clock);
+      undo.unshift(() => checks.stop());
+      return { ...(await startWithAdmin(parts, checks)), apiKey };
     },
   );
   const reload = async (): Promise<void> => void (await product.reload(SIGNAL));

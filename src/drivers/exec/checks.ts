@@ -19,6 +19,8 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       id: 'too-late',
       title: 'does not start a create after its deadline',
       why: 'A request can wait in a pipe while Berth abandons it, crashes and restarts. If the driver starts it then, it creates a machine that Berth does not expect.',
+      remedy:
+        'Compare expires_at with the clock before you begin a step, and fail with transient and side_effect none.',
       async run(bench) {
         if (channel().isSerial)
           throw new Untried(
@@ -40,6 +42,8 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       id: 'destroy-silences',
       title: 'leaves nothing listening at the endpoint of a destroyed machine',
       why: 'A machine that keeps running but is missing from get and list is never found, and its tenant still uses it.',
+      remedy:
+        'End all processes of the machine and its forwards before you answer destroy with done: sessions that are open, too.',
       async run(bench) {
         const { guest } = bench.context;
         const made = await bench.create(bench.ref('a'));
@@ -59,6 +63,8 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       id: 'machines-survive',
       title: 'keeps its machines running across a restart of the driver',
       why: 'A driver ends with each restart of Berth, and its process group ends with it: a machine in that group is lost.',
+      remedy:
+        'Start long-lived processes in a session of their own (setsid, start_new_session, detached), or let a service run the machines.',
       async run(bench) {
         const { reopen } = bench.context;
         if (reopen === undefined) throw new Untried('Berth does not start a driver over HTTP');
@@ -74,6 +80,8 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       id: 'output',
       title: 'writes only answers to standard output, one for each request',
       why: 'Berth logs and drops any other line; after a hundred of them it restarts the driver, and the outcome of open requests is unknown.',
+      remedy:
+        'Write logs to standard error, also those of the programs and libraries that you call; answer each request once, with its id.',
       async run({ context: { reopen } }) {
         if (reopen === undefined) throw new Untried('a driver over HTTP has no standard output');
         const [first, ...more] = logged().filter(isComplaint);
@@ -85,6 +93,7 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       id: 'ends',
       title: 'ends when its standard input is closed',
       why: 'After kill -9 of Berth this is the only signal that the driver gets. A driver that ignores it runs beside its successor.',
+      remedy: 'End the program at the end of standard input, also while a request is in progress.',
       async run({ context: { reopen } }) {
         if (reopen === undefined) throw new Untried('Berth does not start a driver over HTTP');
         await reopen();

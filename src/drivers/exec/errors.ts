@@ -13,10 +13,25 @@ export class Unauthorized extends Error {
 /** Why an answer was lost: the driver answered with an error, ended, was silent, or broke the protocol. */
 export type Loss = 'error' | 'end' | 'silence' | 'invalid';
 
+const remedies: Readonly<Record<Loss, string>> = {
+  error:
+    'Correct the cause in the error. If your platform refused a step, answer it with `failed` and a code, so that Berth knows what to do.',
+  end: 'Catch each failure of a request, and answer it with `error`. The output on standard error shows where the program ended.',
+  silence:
+    'Answer each request within --timeout-s, exactly once and flushed; where a step takes longer, begin it, answer `pending`, and check its progress when the request comes again.',
+  invalid:
+    'Correct the field that is named; openapi/driver-protocol.json has each answer, such as `create.answer` and `Machine`.',
+};
+
 /** The request was sent, and its effect is unknown. */
 export class AnswerLost extends Error {
   override readonly name = 'AnswerLost';
   readonly loss: Loss;
+
+  /** What the author of the driver should do. */
+  get remedy(): string {
+    return remedies[this.loss];
+  }
 
   constructor(message: string, loss: Loss) {
     super(message);

@@ -1,29 +1,41 @@
 import type { Hono } from 'hono';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
-import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
 import type { ConsoleEnv, ConsoleParts } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
-import { operatorsPage } from '../../operator-kit/console/operators-page.ts';
-import { operations } from '../operate/operations.ts';
+import { type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
+import type { Operation } from '../../operator-kit/operation.ts';
+import { auditView } from '../../operator-kit/views/audit.ts';
+import { listStockAlerts } from '../operate/commands.ts';
+import { operations, operatorKeys } from '../operate/operations.ts';
+import { listKeys, listUsers } from '../operate/people.ts';
+import { listDiscounts } from '../operate/teams.ts';
+import { booksView } from '../operate/views/books.ts';
+import { deploymentsView } from '../operate/views/deployments.ts';
+import { lossesView } from '../operate/views/losses.ts';
+import { mailsView } from '../operate/views/mails.ts';
+import { providersView } from '../operate/views/providers.ts';
+import { teamsView, teamView } from '../operate/views/teams.ts';
 import type { ConsoleDeps } from './deps.ts';
-import { billPage, booksPage } from './pages/books.ts';
-import { deploymentPage, deploymentsPage } from './pages/deployments.ts';
-import { mailsPage } from './pages/mails.ts';
+import { billPage } from './pages/bill.ts';
+import { billForm, verdictSection } from './pages/books.ts';
+import { deploymentPage } from './pages/deployment.ts';
 import { overviewPage } from './pages/overview.ts';
-import { providersPage } from './pages/providers.ts';
-import { teamPage, teamsPage } from './pages/teams.ts';
-import { subjectLink } from './parts.ts';
 
 const look: Look = {
   brand: 'Berth marketplace',
   tabs: [
     { path: '/console', name: 'Overview' },
     { path: '/console/providers', name: 'Providers' },
+    { path: '/console/losses', name: 'Losses' },
     { path: '/console/deployments', name: 'Deployments' },
     { path: '/console/teams', name: 'Teams' },
+    { path: '/console/users', name: 'Users' },
+    { path: '/console/keys', name: 'Keys' },
+    { path: '/console/discounts', name: 'Discounts' },
+    { path: '/console/stock-alerts', name: 'Stock alerts' },
     { path: '/console/mails', name: 'Mails' },
     { path: '/console/books', name: 'Books' },
-    { path: '/console/operators', name: 'Operators' },
+    { path: '/console/operator-keys', name: 'Operators' },
     { path: '/console/audit', name: 'Audit' },
   ],
   search: {
@@ -34,20 +46,37 @@ const look: Look = {
   command: 'berth marketplace operators',
 };
 
+const page = (view: Operation<ConsoleDeps>, extras?: PageExtras<ConsoleDeps>) =>
+  viewPage(view, operations, extras);
+
 /** Every page under `/console`, by path. */
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
-  ['/providers', providersPage],
-  ['/deployments', deploymentsPage],
+  page(providersView),
+  page(lossesView),
+  page(deploymentsView, {
+    choices: async ({ providers }) => ({ provider: [...providers().keys()].map((id) => [id, id] as const) }),
+  }),
   ['/deployments/:id', deploymentPage],
-  ['/teams', teamsPage],
-  ['/teams/:id', teamPage],
-  ['/mails', mailsPage],
-  ['/books', booksPage],
+  page(teamsView, {
+    choices: async () => ({
+      spending: [
+        ['true', 'billed now'],
+        ['false', 'all'],
+      ],
+    }),
+  }),
+  page(teamView),
+  page(listUsers),
+  page(listKeys),
+  page(listDiscounts),
+  page(listStockAlerts),
+  page(mailsView),
+  page(booksView, { above: verdictSection, below: billForm }),
   ['/bills', billPage],
   ['/bills/:id', billPage],
-  ['/operators', operatorsPage],
-  ['/audit', auditPageOf(subjectLink)],
+  page(operatorKeys),
+  page(auditView),
 ];
 
 /** The pages for the marketplace's operators, under `/console` of its admin listener. */
@@ -59,7 +88,7 @@ export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
     markTab: async ({ store: { read } }) => {
       const held = await read.losses.countHeld();
       return {
-        path: '/console/providers',
+        path: '/console/losses',
         count: held.reduce((sum, one) => sum + one.count, 0),
         tone: 'bad',
       };

@@ -24,7 +24,7 @@ afterAll(async () => {
 const paths = pages.map(([path]) => {
   if (path === '/bills') return `/console/bills?id=${TRAINING.id}`;
   const id = path.startsWith('/teams') ? TRAINING.teamId : TRAINING.id;
-  return `/console${path === '/' ? '' : path.replace(':id', id)}`;
+  return `/console${path === '/' ? '' : path.replace(/:\w+/, id)}`;
 });
 
 /** A tab with a logged-in operator. `complaints` collects the browser's errors and its requests to other hosts. */
@@ -52,8 +52,8 @@ it('finds a deployment by keyboard alone, and links to its team, its cost and it
   await page.keyboard.press('Enter');
   await page.click(`a[href="/console/deployments/${TRAINING.id}"]`);
   await page.click(`#what a[href="/console/teams/${TRAINING.teamId}"]`);
-  expect(await page.textContent('#money')).toMatch(/Cost per hour, before discounts\s*\$\d/);
-  await page.click(`#pays a[href="/console/bills/${TRAINING.id}"]`);
+  expect(await page.textContent('#facts')).toMatch(/Cost per hour, before discounts\s*\$\d/);
+  await page.click(`#pays_for a[href="/console/bills/${TRAINING.id}"]`);
   await page.getByRole('heading', { name: `Bill of ${TRAINING.id}` }).waitFor();
   expect(await page.textContent('#rates')).toContain('$18.40');
   expect(complaints).toEqual([]);

@@ -35,6 +35,7 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
   const built = createConsole({
     ...deps,
     operators: new Operators({ ...deps, log: { warn: () => undefined } }),
+    sellers: { ids: () => [], get: () => undefined },
     providers: () =>
       new Map([
         ['provider-a', answers],

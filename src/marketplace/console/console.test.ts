@@ -2,6 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { deployment } from '../../../test/support/rows/marketplace-rows.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
+import { systemRandom } from '../../runtime/system.ts';
+import { createKey, createUser } from '../operate/people.ts';
+import { setDiscount } from '../operate/teams.ts';
 import { pages } from './app.ts';
 import { startMarketConsole, type TestMarketConsole } from './console.fixture.ts';
 import { HOSTILE, putDemoMarket, TRAINING } from './demo-market.fixture.ts';
@@ -22,7 +25,7 @@ const idOf = (path: string) => (path.startsWith('/teams') ? TRAINING.teamId : TR
 const paths = pages.map(([path]) =>
   path === '/bills'
     ? `/console/bills?id=${TRAINING.id}`
-    : `/console${path === '/' ? '' : path.replace(':id', idOf(path))}`,
+    : `/console${path === '/' ? '' : path.replace(/:\w+/, idOf(path))}`,
 );
 
 describe('the console of the marketplace', () => {
@@ -87,12 +90,14 @@ describe('the console of the marketplace', () => {
     const page = await read('/console/providers');
     expect(page).toContain('calls about deployments fail: unauthorized');
     expect(page).toContain('2 losses are held until an operator decides');
-    expect(page).toContain('berth marketplace losses accept provider-c');
+    expect(page).toContain('berth marketplace providers check');
+    expect(page).toContain('href="/console/actions/acceptLosses?provider=provider-c"');
+    expect(await read('/console/losses')).toContain('provider-c');
   });
 
   it('shows the hourly cost of a team and how long its balance lasts, and explains a bill', async () => {
     const team = await read(`/console/teams/${TRAINING.slug}`);
-    expect(team).toMatch(/Cost per hour, before discounts<\/dt><dd>\$\d/);
+    expect(team).toMatch(/Cost per hour, before discounts<\/dt><dd><bdi>\$\d/);
     expect(team).toContain(`href="/console/bills/${TRAINING.id}"`);
     const bill = await read(`/console/bills/${TRAINING.id}`);
     expect(bill).toContain('Used since');
@@ -144,6 +149,37 @@ describe('the console of the marketplace', () => {
       expect.stringContaining('is not sent twice'),
     ]);
   });
+
+  it('accepts losses, revokes a key and ends a discount by forms that say what follows', async () => {
+    const deps = { store: shown.store, clock: shown.clock, random: systemRandom };
+    const user = 'kim@example.com';
+    const by = { name: 'mara', source: 'cli', address: null } as const;
+    await createUser.perform(deps, by, { email: user, allow_keys: true });
+    const { id: keyId } = await createKey.perform(deps, by, { user });
+    const { id: discountId } = await setDiscount.perform(deps, by, { team: TRAINING.teamId, percent: 20 });
+    for (const [list, action, fields, word] of [
+      ['providers', 'acceptLosses', { provider: 'provider-c' }, 'stays ended'],
+      ['keys', 'revokeKey', { keyId }, 'refused within a second'],
+      ['discounts', 'endDiscount', { discountId }, 'billed without it'],
+    ] as const) {
+      const path = `/console/actions/${action}`;
+      const link = `${path}?${new URLSearchParams(fields)}`;
+      expect(await read(`/console/${list}`)).toContain(`href="${link}"`);
+      const plan = await read(link);
+      expect(plan).toContain(word);
+      const csrf = /name="csrf" value="([^"]+)"/.exec(plan)?.[1] ?? '';
+      const body = new URLSearchParams({ ...fields, csrf });
+      const done = await shown.request(path, { method: 'POST', headers: { cookie }, body });
+      expect([done.status, done.headers.get('location')]).toEqual([303, `/console/${list}`]);
+    }
+    const rows = await shown.store.read.audit.page({ limit: 3 });
+    expect(rows.map(({ action, source }) => [action, source])).toEqual([
+      ['discount.end', 'console'],
+      ['key.revoke', 'console'],
+      ['losses.accept', 'console'],
+    ]);
+    expect(await read('/console/keys')).toContain('revoked');
+  });
 });
 
 it('answers no hostile request with a 5xx or an error line [market-console-hostile]', async () => {
@@ -164,7 +200,8 @@ it('answers no hostile request with a 5xx or an error line [market-console-hosti
     'subject',
     'next',
   ];
-  const forms = ['/console/actions/resendMail', '/console/actions/cleanUpLost'];
+  const actions = ['resendMail', 'cleanUpLost', 'acceptLosses', 'revokeKey', 'endDiscount'];
+  const forms = actions.map((name) => `/console/actions/${name}`);
   const pagePaths = pages.map(([path]) => `/console${path}`);
   const requests = [
     ...hostileReads([...pagePaths, '/console/assets/:name', '/console/login', '/console/:none'], names),

@@ -10,7 +10,8 @@ import type { MailRecord } from '../model/ledger-records.ts';
 import { findTeam, OperatorError } from '../model/own-rows.ts';
 import type { Store } from '../model/store.ts';
 import { acceptLosses } from '../providers/loss-cap.ts';
-import { mailRowSchema, toMailRow } from './views/mails.ts';
+import { type MailRow, mailRowSchema, toMailRow } from './views/mails.ts';
+import type { ProviderRow } from './views/providers.ts';
 
 interface Deps {
   store: Store;
@@ -162,6 +163,20 @@ export const acceptProviderLosses = defineAction({
       ],
     },
   ],
+  form: {
+    title: ({ provider }) => `Accept the losses of ${provider}`,
+    button: 'The instances are gone: accept',
+    isDangerous: true,
+    inRows: {
+      of: 'listProviders',
+      fields: ({ provider, losses_held: held }: ProviderRow) => (held === 0 ? undefined : { provider }),
+    },
+    page: () => '/console/providers',
+    preview: () => [
+      'First check that its key and base_url belong to our account.',
+      'Then, for an hour, what it answers 404 for ends within a minute, and stays ended even if it turns up again.',
+    ],
+  },
 });
 
 /** A server deletes the instance at once. If it appears only later, the sweep deletes it. */
@@ -254,5 +269,13 @@ export const resendMail = defineAction({
       toText: ({ id, to }) => [`A running server retries the mail ${id} to ${to} within seconds.`],
     },
   ],
-  form: { title: () => 'Try a mail now', button: 'Try now', page: () => '/console/mails?state=waiting' },
+  form: {
+    title: () => 'Try a mail now',
+    button: 'Try now',
+    inRows: {
+      of: 'listMails',
+      fields: ({ id, state }: MailRow) => (state === 'sent' ? undefined : { mailId: id }),
+    },
+    page: () => '/console/mails?state=waiting',
+  },
 });

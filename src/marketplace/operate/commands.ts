@@ -40,8 +40,9 @@ const alertSchema = z
     created_at: timestampSchema,
   })
   .meta({ id: 'StockAlert' });
+type Alert = z.output<typeof alertSchema>;
 
-const listStockAlerts = defineView({
+export const listStockAlerts = defineView({
   name: 'listStockAlerts',
   tag: 'People',
   path: '/stock-alerts',
@@ -71,10 +72,15 @@ const listStockAlerts = defineView({
       name: 'alerts ls',
       description: 'list the alerts of a user, or of all',
       args: { user: ['[email]'] },
-      list: { none: 'There is no such alert.' },
-      toData: ({ alerts: all }) => all,
+      list: {},
     },
   ],
+  list: {
+    rows: 'alerts',
+    title: 'Stock alerts',
+    none: 'There is no such alert.',
+    columns: ['id', 'user_id', 'provider', 'offer', 'region', 'created_at'],
+  },
 });
 
 const subscribeToStock = defineAction({
@@ -142,10 +148,16 @@ const unsubscribeFromStock = defineAction({
       toText: ({ id }) => [`Alert ${id} is ended.`],
     },
   ],
+  form: {
+    title: () => 'End a stock alert',
+    button: 'End',
+    inRows: { of: 'listStockAlerts', fields: ({ id }: Alert) => ({ alertId: id }) },
+    page: () => '/console/stock-alerts',
+  },
 });
 
-/** What an operator of production does on the command line only. The operator API of a sandbox has it too. */
-export const commands = [
+/** The views and actions of users, their keys, teams, discounts and stock alerts. */
+export const peopleOperations = [
   listUsers,
   createUser,
   changeUser,

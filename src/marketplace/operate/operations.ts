@@ -4,9 +4,12 @@ import { operatorKeyActions, operatorKeysView } from '../../operator-kit/views/k
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
+import type { Providers } from '../providers/provider.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
+import { peopleOperations } from './commands.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
+import { lossesView } from './views/losses.ts';
 import { mailsView } from './views/mails.ts';
 import { type KnownProviders, providersView } from './views/providers.ts';
 import { statusView } from './views/status.ts';
@@ -18,8 +21,16 @@ export interface OperationDeps {
   random: Random;
   /** The providers as this server sees them now. */
   providers: () => KnownProviders;
+  /** The providers and their catalogs. */
+  sellers: Providers;
   maxLosses: LossCapOptions;
 }
+
+export const operatorKeys = operatorKeysView('berth marketplace operators', {
+  tag: 'Views',
+  description: 'Oldest first.',
+});
+const keyActions = operatorKeyActions('berth marketplace operators', 'Views');
 
 /** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */
 export type AnyOperation =
@@ -31,17 +42,17 @@ export type AnyOperation =
   | typeof teamView
   | typeof mailsView
   | typeof booksView
+  | typeof lossesView
   | typeof billView
   | typeof auditView
-  | ReturnType<typeof operatorKeysView>
-  | ReturnType<typeof operatorKeyActions>['create']
-  | ReturnType<typeof operatorKeyActions>['revoke']
+  | typeof operatorKeys
+  | typeof keyActions.create
+  | typeof keyActions.revoke
   | typeof bookCredit
   | typeof acceptProviderLosses
   | typeof cleanUpLost
-  | typeof resendMail;
-
-const keyActions = operatorKeyActions('berth marketplace operators', 'Views');
+  | typeof resendMail
+  | (typeof peopleOperations)[number];
 
 /** Everything that operators can see and do, in the order of the API's document. */
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
@@ -54,15 +65,14 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   mailsView,
   booksView,
   billView,
+  lossesView,
   auditView,
-  operatorKeysView('berth marketplace operators', {
-    tag: 'Views',
-    description: 'Oldest first.',
-  }),
+  operatorKeys,
   keyActions.create,
   keyActions.revoke,
   bookCredit,
   acceptProviderLosses,
   cleanUpLost,
   resendMail,
+  ...peopleOperations,
 ];

@@ -86,19 +86,6 @@ function toUser(user: UserRecord): User {
   };
 }
 
-/** A user as the command line shows them. */
-function toShownUser({
-  id,
-  email,
-  name,
-  allow_keys: mayMakeKeys,
-  create_limit: limit,
-  ...user
-}: User): object {
-  const createLimit = limit === null ? 'default' : limit < 0 ? 'no limit' : limit;
-  return { id, email, name, may_make_keys: mayMakeKeys, create_limit: createLimit, ...user };
-}
-
 const words = { on: true, off: false };
 const settingFlags: Readonly<Record<string, Flag>> = {
   name: ['--name <name>', 'what they are called'],
@@ -128,10 +115,28 @@ export const listUsers = defineView({
     {
       name: 'users ls',
       description: 'list the users',
-      list: { none: 'There is no user.' },
-      toData: ({ users: all }) => all.map(toShownUser),
+      list: {},
     },
   ],
+  list: {
+    rows: 'users',
+    title: 'Users',
+    none: 'There is no user.',
+    columns: [
+      { field: 'id', isWide: true },
+      'email',
+      { field: 'name', under: 'email' },
+      'allow_keys',
+      {
+        field: 'create_limit',
+        text: ({ create_limit: limit }) => (limit === null ? 'default' : limit < 0 ? 'no limit' : limit),
+      },
+      'minimum_runtime_minutes',
+      'deployment_mail',
+      'marketing_mail',
+      'created_at',
+    ],
+  },
 });
 
 export const createUser = defineAction({
@@ -165,7 +170,6 @@ export const createUser = defineAction({
           'put them into this team, as a member; default: a personal team, created at first use',
         ],
       },
-      toData: toShownUser,
       toText: ({ id, email }, { team }) => [
         `User ${email} (${id}) is added${team === undefined ? '' : `, a member of ${team}`}.`,
       ],
@@ -197,8 +201,6 @@ export const changeUser = defineAction({
       description: 'change the settings of a user',
       args: { user: ['<email>'] },
       flags: settingFlags,
-      toData: toShownUser,
-      toText: (user) => [[toShownUser(user)]],
     },
     {
       name: 'users allow-keys',
@@ -206,7 +208,6 @@ export const changeUser = defineAction({
       args: { user: ['<email>'] },
       flags: { allow_keys: ['--no', 'forbid new API keys; existing keys stay valid', { value: false }] },
       fixed: { allow_keys: true },
-      toData: toShownUser,
       toText: ({ email, allow_keys: isAllowed }) => [
         `${email} ${isAllowed ? 'may have' : 'may not have'} API keys.`,
       ],
@@ -226,6 +227,7 @@ const keySchema = z
     last_used_at: timeOrNullSchema,
   })
   .meta({ id: 'UserKey' });
+type Key = z.output<typeof keySchema>;
 
 export const listKeys = defineView({
   name: 'listKeys',
@@ -238,7 +240,7 @@ export const listKeys = defineView({
   reply: ['The keys.', z.object({ keys: z.array(keySchema) })],
   read: async ({ store: { read }, clock }: PeopleDeps, { user }) => {
     const owners = user === undefined ? await read.users.list() : [await users.findUser(read.users, user)];
-    const all: z.output<typeof keySchema>[] = [];
+    const all: Key[] = [];
     for (const { id, email } of owners)
       for (const key of await read.keys.ofUser(id)) all.push(toKey(key, email, clock.now()));
     return { keys: all };
@@ -248,13 +250,18 @@ export const listKeys = defineView({
       name: 'keys ls',
       description: 'list the keys of a user, or of all',
       args: { user: ['[email]'] },
-      list: { none: 'There is no such key.' },
-      toData: ({ keys: all }) => all,
+      list: {},
     },
   ],
+  list: {
+    rows: 'keys',
+    title: 'Keys of users',
+    none: 'There is no such key.',
+    columns: ['id', 'user', 'key', 'label', 'state', 'created_at', 'expires_at', 'last_used_at'],
+  },
 });
 
-function toKey(key: ApiKeyRecord, user: string, now: number): z.output<typeof keySchema> {
+function toKey(key: ApiKeyRecord, user: string, now: number): Key {
   const { id, prefix, lastFour, label, revokedAt, expiresAt } = key;
   const hasExpired = expiresAt !== null && expiresAt <= now;
   return {
@@ -326,4 +333,15 @@ export const revokeKey = defineAction({
       toText: ({ id, revoked_at: at }) => [`Key ${id} is revoked since ${at}.`],
     },
   ],
+  form: {
+    title: ({ keyId }) => `Revoke the key ${keyId}`,
+    button: 'Revoke',
+    isDangerous: true,
+    inRows: {
+      of: 'listKeys',
+      fields: ({ id, state }: Key) => (state === 'valid' ? { keyId: id } : undefined),
+    },
+    page: () => '/console/keys',
+    preview: () => ['Whatever uses this key is refused within a second.'],
+  },
 });

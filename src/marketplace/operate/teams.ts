@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
+import { linkOfId } from '../../operator-kit/columns.ts';
 import { defineAction, defineView } from '../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../operator-kit/views/values.ts';
 import { teamRoles } from '../contract/team.ts';
@@ -142,8 +143,9 @@ const discountSchema = z
     until: timeOrNullSchema,
   })
   .meta({ id: 'Discount' });
+type Discount = z.output<typeof discountSchema>;
 
-function toDiscount(record: DiscountRecord): z.output<typeof discountSchema> {
+function toDiscount(record: DiscountRecord): Discount {
   const { id, teamId, source, percentage, startsAt, endsAt } = record;
   return { id, team_id: teamId, source, percent: percentage, from: toTime(startsAt), until: toTime(endsAt) };
 }
@@ -169,10 +171,22 @@ export const listDiscounts = defineView({
       name: 'discounts ls',
       description: 'list the discounts of a team, or of all; those that are over too',
       args: { team: ['[team]'] },
-      list: { none: 'There is no such discount.' },
-      toData: ({ discounts: all }) => all,
+      list: {},
     },
   ],
+  list: {
+    rows: 'discounts',
+    title: 'Discounts',
+    none: 'There is no such discount.',
+    columns: [
+      'id',
+      { field: 'team_id', title: 'team', page: ({ team_id: team }) => linkOfId(team) },
+      'source',
+      'percent',
+      { field: 'from', kind: 'moment' },
+      { field: 'until', kind: 'moment' },
+    ],
+  },
 });
 
 export const setDiscount = defineAction({
@@ -238,4 +252,14 @@ export const endDiscount = defineAction({
       toText: ({ id, until }) => [`Discount ${id} ends at ${until}.`],
     },
   ],
+  form: {
+    title: ({ discountId }) => `End the discount ${discountId} now`,
+    button: 'End now',
+    inRows: {
+      of: 'listDiscounts',
+      fields: ({ id, until }: Discount) => (until === null ? { discountId: id } : undefined),
+    },
+    page: () => '/console/discounts',
+    preview: () => ['From now on, usage of the team is billed without it.'],
+  },
 });

@@ -2,7 +2,8 @@ import type { Hono } from 'hono';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
-import { viewPage } from '../../operator-kit/console/view-pages.ts';
+import { html } from '../../operator-kit/console/parts.ts';
+import { type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { cordonsView } from '../operate/actions/cordons.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
@@ -10,6 +11,7 @@ import { accountsView, keysView } from '../operate/views/accounts.ts';
 import { alarmsView, orphansView } from '../operate/views/alarms.ts';
 import { instancesView } from '../operate/views/instances.ts';
 import { platformView } from '../operate/views/platform.ts';
+import { platformCheckView } from '../operate/views/platform-check.ts';
 import { platformsView } from '../operate/views/platforms.ts';
 import { workView } from '../operate/views/work.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
@@ -43,6 +45,10 @@ const look: Look = {
   command: 'berth operators',
 };
 
+/** To the findings of `berth doctor`, below a platform. */
+const checkLink: PageExtras<ConsoleDeps>['below'] = (_deps, { params }) =>
+  html`<p><a href="/console/platforms/${encodeURIComponent(params['platform'] ?? '')}/check">Check what its driver needs</a></p>`;
+
 /** Every page below `/console`, by its path. */
 export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/', fleetPage],
@@ -52,8 +58,9 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(workView, operations),
   ['/capacity', capacityPage],
   viewPage(cordonsView, operations, { below: cordonForm }),
+  viewPage(platformCheckView, operations),
   viewPage(platformsView, operations),
-  viewPage(platformView, operations),
+  viewPage(platformView, operations, { below: checkLink }),
   viewPage(orphansView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),

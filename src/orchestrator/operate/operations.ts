@@ -23,6 +23,7 @@ import { eventsView } from './views/events.ts';
 import { instanceView } from './views/instance.ts';
 import { instancesView } from './views/instances.ts';
 import { platformView } from './views/platform.ts';
+import { type PlatformChecker, platformCheckView } from './views/platform-check.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
 import { workView } from './views/work.ts';
@@ -36,6 +37,8 @@ export interface OperationDeps {
   supply: Supply;
   /** The platforms of this server, by name. */
   platforms: ReadonlyMap<string, PlatformFacts>;
+  /** Absent where nothing serves the platforms of a configuration. */
+  checks?: PlatformChecker | undefined;
   /** Reloads the catalog of this server. @throws {Fatal} */
   reload: (actor: Actor) => Promise<Reloaded>;
   /** How many instances may end as lost. */
@@ -54,6 +57,7 @@ const keyActions = operatorKeyActions('berth operators', 'Accounts');
 export type AnyOperation =
   | typeof statusView
   | typeof platformsView
+  | typeof platformCheckView
   | typeof platformView
   | typeof capacityView
   | typeof workView
@@ -91,6 +95,7 @@ export type AnyOperation =
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
   statusView,
   platformsView,
+  platformCheckView,
   platformView,
   capacityView,
   workView,

@@ -1,3 +1,4 @@
+import { remedies } from '../../ports/diagnosis.ts';
 import { WORK_LEASE_MS } from '../../work/lease-time.ts';
 
 /** How many instances of a platform, and of each of its hosts, may be lost before an operator has to decide. */
@@ -61,5 +62,4 @@ export const defaultReconcileOptions = {
   maxLosses: { share: 0.2, least: 5 },
 } satisfies Partial<ReconcileOptions>;
 
-export const CLOCK_SKEW_ALARM =
-  "this server's clock differs too much from the database's: no work is claimed and nothing is ended until they agree; check NTP on both";
+export const CLOCK_SKEW_ALARM = `this server's clock differs too much from the database's: no work is claimed and nothing is ended until they agree. ${remedies.clock}`;

@@ -1,5 +1,6 @@
 import { toByteSize } from '../../contract/byte-size.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
+import { remedies } from '../../ports/diagnosis.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
@@ -144,6 +145,11 @@ export async function assertClockIsPastPruned(
   );
 }
 
+interface DiskRoom {
+  free: number;
+  size: number;
+}
+
 const GB = 1e9;
 /**
  * With less free space than this, or less than a tenth of a smaller disk, an upgrade, a backup or the journal may not
@@ -154,16 +160,20 @@ const LOW_SHARE = 0.1;
 /** The factor above the limit at which the alarm ends, so that it does not flap. */
 const ENOUGH = 1.25;
 
+/** The free space below which the alarm is raised. */
+export const lowDisk = ({ size }: DiskRoom): number => Math.min(LOW_BYTES, LOW_SHARE * size);
+
 /** Raises an alarm before the disk of the database is full, and ends it when there is enough space again. */
-export function checkDisk(alarms: Alarms, { free, size }: { free: number; size: number }): void {
+export function checkDisk(alarms: Alarms, room: DiskRoom): void {
+  const { free, size } = room;
   const alarm = { kind: 'disk_low' as const, subject: alarms.server };
-  const low = Math.min(LOW_BYTES, LOW_SHARE * size);
+  const low = lowDisk(room);
   if (free >= ENOUGH * low) alarms.end(alarm);
   if (free >= low) return;
   alarms.raise({
     ...alarm,
     platform: null,
-    text: 'the disk of the database is almost full: free some space; when it is full, creates and changes are answered with 503',
+    text: `the disk of the database is almost full. ${remedies.disk}`,
     detail: `${toByteSize(free)} of ${toByteSize(size)} are free`,
     fields: { free_bytes: free, size_bytes: size },
   });

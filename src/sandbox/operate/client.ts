@@ -1,4 +1,3 @@
-import type { commands as marketplaceCommands } from '../../marketplace/operate/commands.ts';
 import type { AnyOperation as MarketplaceOperation } from '../../marketplace/operate/operations.ts';
 import type {
   AnyOperation as ProviderOperation,
@@ -21,7 +20,7 @@ type InputOf<O extends Performed> = Parameters<O['perform']>[2];
 /** The operator API of a provider of the sandbox. */
 export type ProviderOperator = CallsOf<ProviderOperation | (typeof providerCommands)[number]>;
 /** The operator API of the marketplace of the sandbox. */
-export type MarketplaceOperator = CallsOf<MarketplaceOperation | (typeof marketplaceCommands)[number]>;
+export type MarketplaceOperator = CallsOf<MarketplaceOperation>;
 
 type Send = (method: string, path: string, body?: unknown) => Promise<unknown>;
 

@@ -7,6 +7,8 @@ export const attemptChecks: readonly DriverCheck[] = [
     id: 'attempt-destroy',
     title: 'destroys the machine of one attempt and keeps the machine of the next',
     why: 'Berth removes the leftovers of an earlier attempt by name while the next one runs: a driver that confuses the two removes the tenant’s machine.',
+    remedy:
+      'Compare the whole ref: a ref that begins with another one is another machine. Name all that belongs to a machine by its whole ref.',
     async run(bench) {
       if (bench.context.units === 1) throw new Untried('the platform holds one machine');
       const [first, second] = [bench.ref('a'), bench.ref('a-g1')];
@@ -23,6 +25,7 @@ export const attemptChecks: readonly DriverCheck[] = [
     id: 'volume-attempt-destroy',
     title: 'destroys the volume of one attempt and keeps the volume of the next',
     why: 'One of them holds the tenant’s data.',
+    remedy: 'Compare the whole ref: a ref that begins with another one is another volume.',
     async run(bench) {
       const { volumes } = bench.driver;
       if (volumes === undefined) throw new Untried('the manifest says that there are no volumes');
@@ -44,6 +47,7 @@ export const disownChecks: readonly DriverCheck[] = [
     id: 'disown-running',
     title: 'refuses to disown a running machine',
     why: 'Disowning frees its address and ports: the next machine would get the same ones.',
+    remedy: 'Fail disown with conflict and side_effect none where the machine is not stopped.',
     async run(bench) {
       const { disown } = bench.driver;
       if (disown === undefined) throw new Untried('the driver has no disown');
@@ -59,6 +63,8 @@ export const disownChecks: readonly DriverCheck[] = [
     id: 'disown',
     title: 'disowns a stopped machine: Berth no longer sees it, and its disk is kept',
     why: 'An operator takes the machine over. If Berth still counted or removed it, its new owner would lose it.',
+    remedy:
+      'Remove the ref from the machine and its disks, or mark it as released, so that get, list and destroy skip it; change nothing else, and answer done if there is no such machine.',
     async run(bench) {
       const { driver, context, manifest } = bench;
       const { disown } = driver;

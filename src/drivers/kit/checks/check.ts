@@ -7,6 +7,8 @@ export interface DriverCheck {
   title: string;
   /** The consequence if the requirement is not met. */
   why: string;
+  /** How the author of a driver meets it. */
+  remedy: string;
   /** @throws {CheckFailure | Untried} with the problem, or with the reason why it was not tried */
   run(bench: Bench): Promise<void>;
 }

@@ -40,11 +40,12 @@ it.each(cases)('$id detects a driver that $defect', async ({ id, breaks }) => {
   expect(result).toMatchObject({ outcome: 'failed', problem: expect.not.stringContaining('a call threw') });
 });
 
-it('gives each check a unique id and a reason', () => {
+it('gives each check a unique id, a reason and a remedy', () => {
   const ids = driverChecks.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  for (const { id, why } of driverChecks) {
+  for (const { id, why, remedy } of driverChecks) {
     expect(id).toMatch(/^[a-z]+(-[a-z]+)*$/);
     expect(why).toMatch(/\.$/);
+    expect(remedy).toMatch(/\.$/);
   }
 });

@@ -11,6 +11,7 @@ export const guestChecks: readonly DriverCheck[] = [
     id: 'endpoint',
     title: 'gives each machine its own, stable endpoint',
     why: 'If two machines share an address and port, one tenant logs in to the other’s machine.',
+    remedy: 'Give each machine an address and port of its own, and keep them for its life.',
     async run(bench) {
       const a = await bench.create(bench.ref('a'));
       const first = endpointOf(a);
@@ -40,6 +41,7 @@ export const guestChecks: readonly DriverCheck[] = [
     id: 'keys',
     title: 'accepts every injected SSH key',
     why: 'The contract injects all keys, not the first one.',
+    remedy: 'Put every line of ssh_keys into authorized_keys of the login user.',
     async run(bench) {
       const { guest } = bench.context;
       if (guest === undefined) throw new Untried(NO_GUEST);
@@ -53,6 +55,7 @@ export const guestChecks: readonly DriverCheck[] = [
     id: 'disk-kept',
     title: 'keeps the disk across a stop, a start and a restart',
     why: 'The disk of a stopped instance is part of what is sold.',
+    remedy: 'Stop and restart without recreating the disk.',
     async run(bench) {
       const { stop, resume, restart } = bench.manifest;
       const run = bench.context.guest?.run;
@@ -81,6 +84,7 @@ export const guestChecks: readonly DriverCheck[] = [
     id: 'cloud-init',
     title: 'runs cloud-init, or declares that it cannot',
     why: 'An instance whose cloud_init was silently dropped looks fine, but is not what the tenant ordered.',
+    remedy: 'Hand user_data and vendor_data to the machine as they are; or say cloud_init_bytes: 0.',
     async run(bench) {
       const ref = bench.ref('a');
       const content = 'a "file"\n# of ours: {x}\n';
@@ -104,6 +108,7 @@ export const guestChecks: readonly DriverCheck[] = [
     id: 'console-tail',
     title: 'returns at most 16 KiB from the end of the console, and nothing for a missing machine',
     why: 'Berth logs it when a machine does not come up.',
+    remedy: 'Answer console with at most the last 16 KiB, and with null if there is no machine.',
     async run(bench) {
       const { driver } = bench;
       if (driver.consoleTail === undefined) throw new Untried('the driver has no consoleTail');

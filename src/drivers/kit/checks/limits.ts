@@ -16,6 +16,8 @@ export const limitChecks: readonly DriverCheck[] = [
     id: 'writer-mark',
     title: 'keeps the mark of the writer on the platform, or declares that it cannot',
     why: 'A second server with a copy of the database reads it: without it, both change the same machines.',
+    remedy:
+      'Keep the text of each key on the platform, byte for byte, where every server sees it; or say writer_mark: false.',
     async run({ driver: { writer }, manifest, context }) {
       same('whether it keeps the mark', writer !== undefined, manifest.marksWriter === true);
       if (writer === undefined) return;
@@ -37,6 +39,7 @@ export const limitChecks: readonly DriverCheck[] = [
     id: 'deadline',
     title: 'starts nothing for a call whose deadline has passed',
     why: 'The server that sent it has given up, and another server may be working on the machine. A late start changes what that server made.',
+    remedy: 'Compare expires_at with the clock before each thing that you begin, and fail with transient.',
     async run(bench) {
       const over = () => bench.call({ deadline: bench.context.now() - 1_000 });
       await makesNothing(bench, 'after its deadline', over);
@@ -47,6 +50,7 @@ export const limitChecks: readonly DriverCheck[] = [
     id: 'cancel-before',
     title: 'starts nothing for a call that is already aborted',
     why: 'Berth no longer waits for its answer, and does not know what it makes.',
+    remedy: 'Begin nothing of a request that was cancelled.',
     async run(bench) {
       const aborted = () => bench.call({ signal: AbortSignal.abort() });
       await makesNothing(bench, 'after its signal', aborted);
@@ -57,6 +61,8 @@ export const limitChecks: readonly DriverCheck[] = [
     id: 'cancel',
     title: 'settles an aborted create, and makes nothing after it has settled',
     why: 'Berth starts the next call on a machine when this one has settled: a call that never settles blocks the machine, and one that keeps working conflicts with the next.',
+    remedy:
+      'When a request is cancelled, stop its work, begin nothing more, and answer it; over HTTP, when its connection is closed.',
     async run(bench) {
       const ref = bench.ref('a');
       const controller = new AbortController();
@@ -88,6 +94,8 @@ export const limitChecks: readonly DriverCheck[] = [
     id: 'fence',
     title: 'rejects a call of an earlier claim, and changes nothing',
     why: 'A server that was suspended for minutes resumes and sends its old call. It has lost its claim, and another server is changing the machine.',
+    remedy:
+      'Keep the highest fence of each ref where the change happens, and refuse a lower one in the same step; or say fences: false.',
     async run(bench) {
       if (!bench.fences) throw new Untried('the manifest says that it does not compare fences');
       const early = bench.call();

@@ -14,6 +14,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'manifest',
     title: 'has a consistent manifest',
     why: 'The core and the API rely on what the manifest says.',
+    remedy: 'Correct the capabilities in the answer to info.',
     async run({ manifest, driver }) {
       const { name, stop, resume, attachVolume, createVisibleWithinMs, cloudInitBytes } = manifest;
       if (name === '') throw new CheckFailure('the name is empty');
@@ -32,6 +33,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'never-made',
     title: 'answers gone for a machine that was never made',
     why: 'Berth creates a machine only after proof that none exists; an unknown here blocks every create.',
+    remedy: 'Answer get with gone if your platform reports for certain that it has no such ref.',
     async run(bench) {
       gone('get', await bench.driver.get(bench.ref('none')));
     },
@@ -40,6 +42,8 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'listing',
     title: 'lists every machine with a ref of Berth, and no destroyed one',
     why: 'Berth observes all machines through the listing, and eventually treats a missing one as lost.',
+    remedy:
+      'List everything with a ref, from the platform itself and not from memory, each with its own endpoint; omit removed ones, and answer get from the same source.',
     async run(bench) {
       const ref = bench.ref('a');
       same('listed before the create', await bench.listed(), []);
@@ -58,6 +62,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'avoid-hosts',
     title: 'makes no machine on a host that it must avoid',
     why: 'An operator cordons a host before maintenance: a machine made there goes down with the host.',
+    remedy: 'Leave out the hosts of spec.avoid_hosts; where no other has room, fail with code capacity.',
     async run(bench) {
       if (bench.context.units === 1) throw new Untried('the platform holds one machine');
       const { host } = await bench.create(bench.ref('a'));
@@ -79,6 +84,8 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'create',
     title: 'makes a running machine with an endpoint that get and list show',
     why: 'Berth probes the endpoint before ONLINE; create and get must describe the same machine.',
+    remedy:
+      'Answer create with pending until the machine runs and has an endpoint, then with done. A phase is one line, its deadline in milliseconds since the epoch.',
     async run(bench) {
       const ref = bench.ref('a');
       const made = await bench.create(ref);
@@ -93,6 +100,8 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'create-visible',
     title: 'shows a machine after the first call of create',
     why: 'Berth finds a create whose answer was lost by its ref. A machine that stays hidden longer than the manifest says is made twice.',
+    remedy:
+      'Show a machine in get and list as building from its first create on, or declare create_visible_within_ms.',
     async run(bench) {
       const ref = bench.ref('a');
       await bench.driver.create(bench.spec(ref), null);
@@ -103,6 +112,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'create-adopts',
     title: 'adopts the machine when create is repeated without its cookie',
     why: 'After a crash Berth sends the create again. A driver that makes another machine leaks one, which costs money.',
+    remedy: 'Begin create by looking for the ref, and continue with the machine that exists.',
     async run(bench) {
       const ref = bench.ref('a');
       const made = await bench.create(ref);
@@ -114,6 +124,8 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'create-at-once',
     title: 'makes one machine when create is called twice at once',
     why: 'For a moment, two servers can both hold the same create.',
+    remedy:
+      'Let the platform refuse a second resource of the same name, or hold a lock for the ref while you make it.',
     async run(bench) {
       const ref = bench.ref('a');
       const { driver } = bench;
@@ -126,6 +138,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'create-reopened',
     title: 'continues a create that another process started',
     why: 'The memory of a driver is lost with its process. Only the platform and the cookie survive.',
+    remedy: 'Keep nothing in memory that a create needs: find the machine by its ref.',
     async run(bench) {
       const { reopen } = bench.context;
       if (reopen === undefined) throw new Untried('this suite cannot open the driver twice');
@@ -149,6 +162,8 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'crashes',
     title: 'resumes a create, a stop, a start and a destroy without their cookies',
     why: 'A crash loses the cookie. Each call must find out from the platform how far the work is.',
+    remedy:
+      'Treat a call with cookie null as one that may already be in progress: look for the machine first, then continue.',
     async run(bench) {
       const ref = bench.ref('a');
       const { driver } = bench;
@@ -174,6 +189,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'notes',
     title: 'returns the note of a machine in every observation, or in none',
     why: 'Berth restores rows of a lost database from the notes: a wrong note gives the machine to the wrong account.',
+    remedy: 'Keep the note with the machine, byte for byte, from its creation on; or say keeps_notes: false.',
     async run(bench) {
       const ref = bench.ref('a');
       const { driver } = bench;
@@ -192,6 +208,8 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'destroy',
     title: 'is done with destroy only when get proves the machine gone',
     why: 'Billing ends with the proof. A machine that keeps running after it costs money that no tenant pays.',
+    remedy:
+      'Answer destroy with done only when the machine and all that belongs to it (disk, ports, addresses, forwards) are gone; get is gone then.',
     async run(bench) {
       const ref = bench.ref('a');
       const { host } = await bench.create(ref);
@@ -212,6 +230,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'destroy-building',
     title: 'destroys a machine that is still being built',
     why: 'A DELETE may come at any moment, also right after the create.',
+    remedy: 'Cancel the build, or answer pending until it has finished and then destroy the machine.',
     async run(bench) {
       const ref = bench.ref('a');
       await bench.driver.create(bench.spec(ref), null);
@@ -224,6 +243,7 @@ export const machineChecks: readonly DriverCheck[] = [
     id: 'destroy-again',
     title: 'is done at once with each destroy of a missing machine',
     why: 'Berth repeats a destroy until it is done, also after a lost answer. An error here makes it repeat for ever.',
+    remedy: 'Answer destroy with done if there is no such machine.',
     async run(bench) {
       const ref = bench.ref('a');
       const none = bench.ref('none');
@@ -253,6 +273,8 @@ export const capacityChecks: readonly DriverCheck[] = [
     id: 'capacity',
     title: 'refuses a machine beyond its capacity, and changes nothing',
     why: 'The code capacity marks the offer as sold out. After any other code Berth retries on a full platform.',
+    remedy:
+      'Count before you make anything, and fail with code capacity and side_effect none if there is no room.',
     async run(bench) {
       const { units } = bench.context;
       if (units === undefined) throw new Untried('the platform has more units than this suite uses');
@@ -269,6 +291,7 @@ export const capacityChecks: readonly DriverCheck[] = [
     id: 'inventory',
     title: 'counts one unit less for each machine, and zero when the next create is refused',
     why: 'Availability follows this count: too high sells missing units, too low hides free ones.',
+    remedy: 'Count from the current state of the platform. Count each offer as if it were the only one sold.',
     async run(bench) {
       if (bench.driver.inventory === undefined) throw new Untried('the driver has no inventory');
       const ref = bench.ref('a');
@@ -285,6 +308,7 @@ export const capacityChecks: readonly DriverCheck[] = [
     id: 'impossible',
     title: 'refuses an impossible create with the right code, and changes nothing',
     why: 'The code decides which error the tenant sees, and whether Berth retries the create.',
+    remedy: 'Check what the spec asks for before you make anything, and fail with the code that says why.',
     async run(bench) {
       const { impossible = {} } = bench.context;
       const cases = Object.entries(impossible);
@@ -301,6 +325,7 @@ export const capacityChecks: readonly DriverCheck[] = [
     id: 'unreachable',
     title: 'answers unknown while the platform does not answer',
     why: 'An answer of gone, or an empty listing, would end every instance while the platform is down.',
+    remedy: 'Answer get and list with unknown where the platform does not answer.',
     async run(bench) {
       const { openUnreachable } = bench.context;
       if (openUnreachable === undefined) throw new Untried('this suite cannot cut off the platform');

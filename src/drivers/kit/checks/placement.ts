@@ -17,36 +17,44 @@ export const placementChecks: readonly DriverCheck[] = [
     id: 'place',
     title: 'makes a machine on the host chosen from the answer of place',
     why: 'Berth records the host before the create, and looks for the machine and removes it only there.',
+    remedy:
+      'Make the machine on spec.host, and show that as its host; where it has no room, fail with code capacity.',
     run: async (bench) => onEachHost(machineOf(bench)),
   },
   {
     id: 'place-bound',
     title: 'answers place only with the host that the machine is bound to',
     why: 'The volumes of a machine are on one host, so it must run there.',
+    remedy: 'Where spec.host is set, answer place with that host alone, or refuse it.',
     run: async (bench) => namesOnlyTheBound(machineOf(bench)),
   },
   {
     id: 'place-avoid',
     title: 'answers place without hosts to avoid, and refuses when none is left',
     why: 'An operator who drains a host waits until it is empty: nothing new may land there.',
+    remedy: 'Leave out the hosts of avoid_hosts; where no other has room, answer refused with code capacity.',
     run: async (bench) => namesNoneToAvoid(machineOf(bench)),
   },
   {
     id: 'volume-place',
     title: 'makes a volume on the host chosen from the answer of volumes.place',
     why: 'A volume on a host other than the recorded one cannot be attached.',
+    remedy:
+      'Make the volume on spec.host, and show that as its host; where it has no room, fail with code capacity.',
     run: async (bench) => onEachHost(volumeOf(bench)),
   },
   {
     id: 'volume-place-bound',
     title: 'answers volumes.place only with the host that the volume is bound to',
     why: 'The machine that needs the volume is on that host.',
+    remedy: 'Where spec.host is set, answer volumes.place with that host alone, or refuse it.',
     run: async (bench) => namesOnlyTheBound(volumeOf(bench)),
   },
   {
     id: 'volume-place-avoid',
     title: 'answers volumes.place without hosts to avoid, and refuses when none is left',
     why: 'An operator who drains a host waits until it is empty: nothing new may land there.',
+    remedy: 'Leave out the hosts of avoid_hosts; where no other has room, answer refused with code capacity.',
     run: async (bench) => namesNoneToAvoid(volumeOf(bench)),
   },
 ];

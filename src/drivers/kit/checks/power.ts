@@ -6,6 +6,8 @@ export const powerChecks: readonly DriverCheck[] = [
     id: 'stop-start',
     title: 'stops and starts a machine, each call repeated, or declares that it cannot',
     why: 'Each call may come twice. Berth must probe a machine again if its address changes, and treats a stopped machine that is not shown as lost.',
+    remedy:
+      'Keep disk, address and created_at over stop and start; answer stop of a stopped machine with done; show it in get and list as stopped.',
     async run(bench) {
       const { driver } = bench;
       const ref = bench.ref('a');
@@ -31,6 +33,7 @@ export const powerChecks: readonly DriverCheck[] = [
     id: 'power-of-none',
     title: 'fails with gone on a stop or start of a missing machine',
     why: 'After gone, Berth checks whether the machine was lost; done would leave an instance without a machine.',
+    remedy: 'Fail stop and start with code gone and side_effect none if there is no such machine.',
     async run(bench) {
       const { driver, manifest } = bench;
       const none = bench.ref('none');
@@ -42,6 +45,7 @@ export const powerChecks: readonly DriverCheck[] = [
     id: 'destroy-stopped',
     title: 'destroys a stopped machine',
     why: 'Its disk still costs money and holds the tenant’s data.',
+    remedy: 'Destroy a machine in any power state.',
     async run(bench) {
       if (!bench.manifest.stop) throw new Untried('the manifest says that it cannot stop');
       const ref = bench.ref('a');
@@ -55,6 +59,7 @@ export const powerChecks: readonly DriverCheck[] = [
     id: 'restart',
     title: 'resets a running machine once for each id, or declares that it cannot',
     why: 'A restart whose answer was lost is sent again. The same id must not reset the machine twice.',
+    remedy: 'Remember the restart_id with the machine: the same id resets it once.',
     async run(bench) {
       const { driver } = bench;
       const ref = bench.ref('a');
@@ -76,6 +81,7 @@ export const powerChecks: readonly DriverCheck[] = [
     id: 'restart-of-none',
     title: 'refuses to restart a missing or a stopped machine',
     why: 'A restart that starts a stopped machine makes it run without being billed.',
+    remedy: 'Fail restart with gone if there is no machine, and with conflict if it is not running.',
     async run(bench) {
       const { driver, manifest } = bench;
       if (!manifest.restart) throw new Untried('the manifest says that it cannot restart');

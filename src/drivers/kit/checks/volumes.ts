@@ -14,6 +14,7 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-lifecycle',
     title: 'makes, lists and destroys volumes, each call repeated',
     why: 'Each call may come twice; a second volume would cost money without being recorded.',
+    remedy: 'Make, list and destroy volumes by their ref; a repeated call succeeds.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       same('get before the create', await attached(volumes, ref), 'gone');
@@ -34,6 +35,7 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-crashes',
     title: 'resumes each call on a volume without its cookie',
     why: 'A crash loses the cookie.',
+    remedy: 'Look for the volume and its attachment first in each call, and continue from their state.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       const { ref: machine, host } = await machineAt(bench);
@@ -55,6 +57,8 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-attach',
     title: 'attaches and detaches a volume, each call repeated',
     why: 'A repeated attach or detach succeeds: this is how Berth recovers from a lost answer.',
+    remedy:
+      'Attaching an attached volume and detaching a detached one succeed. Where attach_volume is cold, a running machine is a conflict.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       const { host } = await bench.createVolume(volumes, ref);
@@ -78,6 +82,7 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-resize',
     title: 'grows a volume and never shrinks it, or declares that it cannot',
     why: 'Shrinking a volume loses data.',
+    remedy: 'Grow to size_gb: answer done if the volume has that size, and invalid if it is larger.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       const { sizeGb } = bench.context.volumeSpec(ref);
@@ -99,6 +104,8 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-resize-attached',
     title: 'resizes an attached volume, or refuses and changes nothing',
     why: 'The manifest says which, and the API relies on it.',
+    remedy:
+      'Say in resize_volume whether a volume grows while it is attached, and refuse it with conflict where not.',
     async run(bench, volumes) {
       const { resizeVolume } = bench.manifest;
       if (resizeVolume === 'none') throw new Untried('the manifest says that it cannot resize');
@@ -115,6 +122,7 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-usage',
     title: 'reports how much of its volumes is used, or declares that it cannot',
     why: 'The manifest says which, and users see the figure.',
+    remedy: 'Answer `volumes.usage` if and only if the manifest says `volumeUsage`, with whole bytes.',
     async run(bench, volumes) {
       same('whether it reports the use', volumes.usage !== undefined, bench.manifest.volumeUsage === true);
       if (volumes.usage === undefined) return;
@@ -130,6 +138,7 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-survives',
     title: 'keeps a volume when its machine is destroyed, and drops the attachment',
     why: 'Volumes are sold separately from machines.',
+    remedy: 'Detach the volumes of a machine that is destroyed, and keep them.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       await bench.destroy(await attachedVolume(bench, volumes, ref));
@@ -140,6 +149,7 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-data',
     title: 'shows a volume to its machine, and keeps the data for the next machine',
     why: 'A recorded attachment does not prove that the guest has the disk.',
+    remedy: 'Keep the data of a volume over detach and attach.',
     async run(bench, volumes) {
       const { guest, units } = bench.context;
       const disk = guest?.volume;
@@ -170,6 +180,8 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-copy',
     title: 'copies a volume under another name, and keeps the original',
     why: 'The copy replaces the volume only when it is complete; until then the original is the only data.',
+    remedy:
+      'Make the copy under the ref of its spec, keep the original, and answer done when it is complete or already exists.',
     async run(bench, volumes) {
       const { copy } = volumes;
       if (copy === undefined) throw new Untried('the driver copies no volumes');
@@ -207,6 +219,7 @@ const checks: readonly VolumeCheck[] = [
     id: 'volume-destroy-attached',
     title: 'destroys an attached volume',
     why: 'A stale attachment on the platform must not keep a volume for ever.',
+    remedy: 'Detach a volume that is destroyed.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       await attachedVolume(bench, volumes, ref);

@@ -1,38 +1,34 @@
 import { usdToDollars } from '../../../contract/values.ts';
-import { type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
+import { badge, type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
+import { listTable } from '../../../operator-kit/console/view-pages.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
-import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
-import { readStatus } from '../../operate/views/status.ts';
-import { firstToRunOut } from '../../operate/views/teams.ts';
+import { toneOf } from '../../operate/views/deployments.ts';
+import { type ProviderRow, pageOfProvider, toneOfProvider } from '../../operate/views/providers.ts';
+import { statusView } from '../../operate/views/status.ts';
+import { teamsView } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
-import { providerBadge, toneOf } from '../parts.ts';
-import { burnColumns } from './teams.ts';
 
 const TEAMS_SHOWN = 8;
 const CAUSES_SHOWN = 8;
 /** A mail that waits longer was refused, or no mail server answers. The first retry comes after a minute. */
 const LATE_MAIL_MS = 5 * 60_000;
 
-export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
-  const spending = await read.teams.spending(now);
-  const [status, providers, teams] = await Promise.all([
-    readStatus(read, spending, now),
-    listProviders(read, { known: knownOf(), maxLosses, now }),
-    firstToRunOut(read, spending, TEAMS_SHOWN, now),
-  ]);
-  const { mails, books } = status;
+export const overviewPage: Page = async (deps, { now }) => {
+  const status = await statusView.read(deps, {});
+  const { mails, books, providers } = status;
+  const teams = status.first_to_run_out.slice(0, TEAMS_SHOWN);
   const { oldest_created_at: writtenAt } = mails;
   const isLate = writtenAt !== null && Date.parse(writtenAt) < now - LATE_MAIL_MS;
   const figures = html`${activeStatuses.map((one) => {
     const n = status.deployments[one] ?? 0;
     const href = `/console/deployments?status=${one}`;
-    return figure(count(n), one, { href, tone: n > 0 ? toneOf(one) : 'none' });
+    return figure(count(n), one, { href, tone: n > 0 ? toneOf({ status: one }) : 'none' });
   })}
 ${figure(usdToDollars(status.teams.burn_usd_per_hour), 'an hour, before discounts')}
 ${figure(count(status.teams.spending), `of ${count(status.teams.count)} teams are billed`, { href: '/console/teams' })}
 ${figure(count(mails.waiting), 'mails waiting', { href: '/console/mails?state=waiting', tone: isLate ? 'wait' : undefined })}
 ${mails.given_up === 0 ? '' : figure(count(mails.given_up), 'mails given up in 24 hours', { href: '/console/mails?state=given_up', tone: 'bad' })}
-${figure(count(status.losses_held), 'losses held', { href: '/console/providers', tone: status.losses_held > 0 ? 'bad' : undefined })}
+${figure(count(status.losses_held), 'losses held', { href: '/console/losses', tone: status.losses_held > 0 ? 'bad' : undefined })}
 ${figure(books.findings === null ? '–' : count(books.findings), 'findings in the books', {
   href: '/console/books',
   tone: books.findings === null ? undefined : books.findings > 0 ? 'bad' : 'good',
@@ -45,17 +41,16 @@ ${live('figures', figures, 'figures')}
 ${live('providers', html`<h2>Providers</h2>${table(providerColumns, providers, 'No provider is configured.', now)}`)}
 ${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(['reason', 'provider', 'count'], causesOf(providers), 'No deployment failed.')}`)}
 </div>
-${live('teams', html`<h2>Teams whose balance runs out first</h2>${table(burnColumns, teams, 'No team is billed now.')}`)}`,
+${live('teams', html`<h2>Teams whose balance runs out first</h2>${teams.length === 0 ? html`<p class="empty">No team is billed now.</p>` : listTable(teamsView, teams, now)}`)}`,
   };
 };
 
 const providerColumns: readonly Column<ProviderRow>[] = [
   {
     head: 'Provider',
-    cell: ({ provider }) =>
-      html`<a href="/console/deployments?provider=${encodeURIComponent(provider)}">${provider}</a>`,
+    cell: (row) => html`<a href="/console${pageOfProvider(row)}">${row.provider}</a>`,
   },
-  { head: 'State', cell: ({ state }) => providerBadge(state) },
+  { head: 'State', cell: (row) => badge(row.state, toneOfProvider(row)) },
   'running',
   'confirmed_until',
 ];

@@ -6,7 +6,6 @@ import {
   assembleOperatorApp,
   type OperatorEnv,
 } from '../../../operator-kit/http/router.ts';
-import type { InSandbox } from '../../../operator-kit/operation.ts';
 import type { Log } from '../../../ports/log.ts';
 import { OperatorError } from '../../model/own-rows.ts';
 import { type OperationDeps, operations } from '../../operate/operations.ts';
@@ -25,19 +24,19 @@ export interface OperatorDeps extends OperationDeps {
 const errors = envelopeErrors({ server: 'marketplace', store: 'database' });
 
 /**
- * The marketplace operator's API, on the admin listener. It accepts operator keys only. `sandbox`: what only
- * a sandbox has.
+ * The marketplace operator's API, on the admin listener. It accepts operator keys only. `sandboxUrl`: its URL in a
+ * sandbox.
  */
-export function createOperatorApp<Deps extends OperatorDeps>(
-  deps: Deps,
-  { nextId, sandbox }: { nextId: () => string; sandbox?: InSandbox<NoInfer<Deps>> },
+export function createOperatorApp(
+  deps: OperatorDeps,
+  { nextId, sandboxUrl }: { nextId: () => string; sandboxUrl?: string },
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,
     nextId,
     errors,
-    routes: [operationRoutes([...operations, ...(sandbox?.operations ?? [])], deps, errors)],
-    sandboxUrl: sandbox?.url,
+    routes: [operationRoutes(operations, deps, errors)],
+    sandboxUrl,
     codeOf: (refused) => (refused instanceof OperatorError ? refused.code : undefined),
     about: {
       title: 'Berth marketplace operator API',
@@ -46,6 +45,8 @@ export function createOperatorApp<Deps extends OperatorDeps>(
       credential: 'An operator key, created with `berth marketplace operators create`.',
       tags: [
         { name: 'Views', description: 'Providers, deployments, teams, mails and the books.' },
+        { name: 'People', description: 'Users with their keys and stock alerts, and the members of teams.' },
+        { name: 'Discounts', description: 'Discounts of teams.' },
         { name: 'Actions', description: 'Operator actions; each is recorded in the audit log.' },
       ],
     },

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
+import { linkOfId } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
 import { flagSchema } from '../../contract/values.ts';
-import { type Bill, readBill } from '../../ledger/explain-bill.ts';
+import { type Bill, explainBill, readBill } from '../../ledger/explain-bill.ts';
 import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { afterSchema, fromPageEnd, known, type PageQuery, toPageEnd, type ViewDeps } from './pages.ts';
@@ -28,7 +29,6 @@ const bookingSchema = z.object({
   memo: z.string(),
   reference: z.string().nullable(),
 });
-export type BookingRow = z.infer<typeof bookingSchema>;
 
 /** The result of the last verification, and the bookings other than usage. */
 const booksSchema = z
@@ -40,7 +40,7 @@ const booksSchema = z
     next: nextSchema,
   })
   .meta({ id: 'Books' });
-type Books = z.infer<typeof booksSchema>;
+export type Books = z.infer<typeof booksSchema>;
 
 /** Payments, grants and adjustments, the newest first. Usage is on the bills. */
 export async function readBooks(
@@ -160,6 +160,20 @@ export const booksView = defineView({
     '`berth marketplace verify-ledger` checks them in a separate process. Payments, grants and corrections, newest first.',
   input: { after: afterSchema, limit: limitSchema },
   reply: ['The books.', booksSchema],
+  list: {
+    rows: 'booked',
+    title: 'Books',
+    about: 'payments, grants and corrections, the newest first',
+    none: 'No bookings.',
+    columns: [
+      'at',
+      'kind',
+      { field: 'team_id', title: 'team', page: ({ team_id: team }) => linkOfId(team) },
+      'amount_usd',
+      'memo',
+      'reference',
+    ],
+  },
   read: ({ store }: Pick<ViewDeps, 'store'>, query) => readBooks(store.read, query),
 });
 
@@ -172,6 +186,14 @@ export const billView = defineView({
   input: { subjectId: z.string(), by_day: flagSchema },
   errors: ['not_found'],
   reply: ['The bill.', billSchema],
+  commands: [
+    {
+      name: 'explain-bill',
+      args: { subjectId: ['<id>', 'a deployment or a volume'] },
+      flags: { by_day: ['--by-day', 'show the amount of each UTC day'] },
+      toText: explainBill,
+    },
+  ],
   read: async ({ store, clock }: ViewDeps, { subjectId, by_day: byDay = false }) =>
     known(
       await explainBillOf(store.read, subjectId, { byDay, now: clock.now() }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
+import { linkOfId, type Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import {
   cutPage,
@@ -86,7 +87,7 @@ export interface DeploymentQuery extends PageQuery, Pick<DeploymentSearch, 'text
 }
 
 /** Deployments, the newest first. The default status filter is `active`. */
-export async function listDeployments(
+async function listDeployments(
   { deployments }: Pick<Reader, 'deployments'>,
   { status = 'active', teamId, after, limit = USUAL_PAGE, ...of }: DeploymentQuery,
 ): Promise<DeploymentPage> {
@@ -176,13 +177,26 @@ function describeProof({ sshProof }: DeploymentRecord): string | null {
   return `${attempts} attempts failed, the last at ${failedAt ?? 'none'}`;
 }
 
+const TONES: Readonly<Record<DeploymentStatus, Tone>> = {
+  deploying: 'busy',
+  running: 'good',
+  stopped: 'none',
+  failed: 'bad',
+  terminated: 'none',
+  'terminated-provider': 'wait',
+};
+
+export function toneOf({ status }: { status: DeploymentStatus }): Tone {
+  return TONES[status];
+}
+
 export const deploymentsView = defineView({
   name: 'findDeployments',
   tag: 'Views',
   path: '/deployments',
   summary: 'Deployments of all teams, page by page',
   description:
-    'Newest first. `q` searches id, name, the names at the provider, address and failure. Without a status: deployments that have not ended.',
+    'Newest first. `q` searches id, name, the names at the provider, address and failure. Without `q` and a status: deployments that have not ended.',
   input: {
     team: z.string().optional().meta({ description: 'The slug or the id of a team.' }),
     provider: z.string().optional(),
@@ -206,13 +220,35 @@ export const deploymentsView = defineView({
           { default: 'active' },
         ],
       },
-      list: { limit: 100, hidden: ['region', 'failure_reason'], none: 'There is no such deployment.' },
-      toData: ({ deployments }) => deployments,
+      list: { limit: 100 },
     },
   ],
-  read: async ({ store: { read } }: ViewDeps, { team, provider: providerId, q: text, ...query }) => {
+  list: {
+    rows: 'deployments',
+    title: 'Deployments',
+    about: 'of all teams, the newest first',
+    none: 'There is no such deployment.',
+    columns: [
+      { field: 'id', page: ({ id }) => linkOfId(id) },
+      'name',
+      { field: 'failure_reason', under: 'id', isWide: true },
+      { field: 'status', tone: toneOf },
+      'offer',
+      { field: 'region', under: 'offer', isWide: true },
+      'provider',
+      { field: 'provider_instance_id', isWide: true },
+      { field: 'team_id', title: 'team', page: ({ team_id: team }) => linkOfId(team) },
+      'usd_per_hour',
+      'created_at',
+      { field: 'confirmed_at', isWide: true },
+    ],
+  },
+  read: async (
+    { store: { read } }: ViewDeps,
+    { team, provider: providerId, q: text, status = text === undefined ? 'active' : 'all', ...query },
+  ) => {
     const teamId = team === undefined ? undefined : (await findTeam(read.teams, team)).id;
-    return listDeployments(read, { ...query, teamId, providerId, text });
+    return listDeployments(read, { ...query, status, teamId, providerId, text });
   },
 });
 

@@ -75,11 +75,6 @@ export function toMailRow(record: MailRecord): MailRow {
   };
 }
 
-function describeState({ state, sent_at: sentAt, failed_at: failedAt, due_at: dueAt }: MailRow): string {
-  if (state === 'sent') return `sent ${sentAt}`;
-  return state === 'given_up' ? `given up ${failedAt}` : `due ${dueAt}`;
-}
-
 export const mailsView = defineView({
   name: 'listMails',
   tag: 'Views',
@@ -101,13 +96,29 @@ export const mailsView = defineView({
         to: ['--to <email>', 'to this address only'],
         state: ['--state <state>', 'in this state only'],
       },
-      list: {
-        limit: 50,
-        hidden: ['class', 'due_at', 'sent_at', 'failed_at'],
-        none: 'No mails found.',
-      },
-      toData: ({ mails }) => mails.map((mail) => ({ ...mail, state: describeState(mail) })),
+      list: { limit: 50 },
     },
   ],
+  list: {
+    rows: 'mails',
+    title: 'Mails',
+    about: 'without their texts, the newest first',
+    none: 'No mails found.',
+    columns: [
+      'id',
+      { field: 'subject', kind: 'name' },
+      { field: 'kind', under: 'subject' },
+      { field: 'last_error', kind: 'text', under: 'subject' },
+      'to',
+      'state',
+      {
+        field: 'due_at',
+        title: 'next try, sent or given up',
+        text: ({ sent_at: sent, failed_at: failed, due_at: due }) => sent ?? failed ?? due,
+      },
+      'attempts',
+      'created_at',
+    ],
+  },
   read: ({ store }: Pick<ViewDeps, 'store'>, query) => listMails(store.read, query),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
@@ -27,12 +28,12 @@ const providerStates = ['ok', 'stale', 'failing', 'not_configured', 'unknown'] a
 const failureSchema = z.object({ reason: z.string(), count: z.int() });
 
 /** A provider as an operator sees it. */
-const providerRowSchema = z
+export const providerRowSchema = z
   .object({
     provider: z.string(),
     state: z.enum(providerStates).meta({
       description:
-        '`failing`: calls fail, or losses are held · `stale`: its data is older than five minutes · `not_configured`: it has deployments or volumes but is missing in the configuration · `unknown`: it was not called, as on a command line without `--ask`.',
+        '`failing`: calls fail, or losses are held · `stale`: its data is older than five minutes · `not_configured`: it has deployments or volumes but is missing in the configuration · `unknown`: it was not called, as on a command line.',
     }),
     problems: z.array(z.string()),
     catalog_read_at: timeOrNullSchema.meta({
@@ -163,11 +164,28 @@ function countOf(counts: readonly { providerId: string; count: number }[], id: s
   return counts.find(({ providerId }) => providerId === id)?.count ?? 0;
 }
 
-interface Deps extends ViewDeps {
+/** Dependencies of views that show providers. */
+export interface ProviderDeps extends ViewDeps {
   /** The providers as this server sees them now. */
   providers: () => KnownProviders;
   maxLosses: LossCapOptions;
 }
+
+const TONES: Readonly<Record<ProviderRow['state'], Tone>> = {
+  ok: 'good',
+  stale: 'wait',
+  failing: 'bad',
+  not_configured: 'bad',
+  unknown: 'wait',
+};
+
+export const toneOfProvider = ({ state }: Pick<ProviderRow, 'state'>): Tone => TONES[state];
+
+/** The page with the deployments at a provider. */
+export const pageOfProvider = ({ provider }: { provider: string }): string =>
+  `/deployments?provider=${encodeURIComponent(provider)}`;
+
+const CALL_THEM = 'to call each from the command line: berth marketplace providers check';
 
 export const providersView = defineView({
   name: 'listProviders',
@@ -177,7 +195,55 @@ export const providersView = defineView({
   description:
     'Configured providers first, then others that still have deployments or volumes. Problems are those seen by this server.',
   reply: ['The providers.', providerListSchema],
-  read: async ({ store: { read }, clock, providers, maxLosses }: Deps) => ({
+  commands: [
+    {
+      name: 'providers ls',
+      description: 'list the providers: their deployments, last confirmation and failures of 24 hours',
+      isDefault: true,
+      list: {},
+    },
+  ],
+  list: {
+    rows: 'providers',
+    title: 'Providers',
+    about: `as this server sees them; ${CALL_THEM}`,
+    none: 'No provider is configured, and none is in the database.',
+    columns: [
+      { field: 'provider', page: pageOfProvider },
+      {
+        field: 'problems',
+        under: 'provider',
+        text: ({ problems }) => problems.join('; ') || null,
+        isWide: true,
+      },
+      { field: 'state', tone: toneOfProvider },
+      'running',
+      'deploying',
+      'stopped',
+      { field: 'volumes', isWide: true },
+      'confirmed_until',
+      { field: 'catalog_read_at', title: 'catalog read', isWide: true },
+      { field: 'certificate_ends_at', title: 'certificate ends', isWide: true },
+      { field: 'offers_in_stock', isWide: true },
+      { field: 'waiting_for_ssh', title: 'no SSH yet' },
+      { field: 'to_sync', isWide: true },
+      {
+        field: 'losses_held',
+        title: 'losses held',
+        tone: ({ losses_held: held }) => (held === 0 ? undefined : 'bad'),
+      },
+      { field: 'losses_accepted_until', isWide: true },
+      { field: 'made', title: 'made in 24 h' },
+      { field: 'failed' },
+      {
+        field: 'failures',
+        title: 'why',
+        under: 'failed',
+        text: ({ failures }) => failures.map(({ reason, count }) => `${reason} ${count}`).join(', '),
+      },
+    ],
+  },
+  read: async ({ store: { read }, clock, providers, maxLosses }: ProviderDeps) => ({
     providers: await listProviders(read, { known: providers(), maxLosses, now: clock.now() }),
   }),
 });

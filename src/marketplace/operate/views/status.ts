@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import { counted } from '../../../contract/counted.ts';
 import { usdFromMicroUsd } from '../../../contract/values.ts';
-import { defineView } from '../../../operator-kit/operation.ts';
+import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
-import type { SpendingTeam } from '../../model/people-store.ts';
 import type { Reader } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
-import type { ViewDeps } from './pages.ts';
+import { listProviders, type ProviderDeps, providerRowSchema } from './providers.ts';
+import { firstToRunOut, teamRowSchema } from './teams.ts';
 
 const mailsViewSchema = z.object({
   waiting: z.int(),
@@ -16,7 +17,7 @@ const mailsViewSchema = z.object({
   next_try_at: timeOrNullSchema.meta({ description: 'Time of the next attempt; null: no mail is waiting.' }),
   given_up: z.int().meta({ description: 'Mails given up in the last 24 hours.' }),
 });
-export type MailsView = z.infer<typeof mailsViewSchema>;
+type MailsView = z.infer<typeof mailsViewSchema>;
 
 const statusViewSchema = z
   .object({
@@ -35,38 +36,17 @@ const statusViewSchema = z
       verified_at: timeOrNullSchema,
       findings: z.int().nullable().meta({ description: 'Findings of the last check; null: never checked.' }),
     }),
+    providers: z.array(providerRowSchema),
+    first_to_run_out: z
+      .array(teamRowSchema)
+      .meta({ description: 'The billed teams whose balance runs out first, at most 50.' }),
   })
   .meta({ id: 'Status' });
-export type StatusView = z.infer<typeof statusViewSchema>;
+type StatusView = z.infer<typeof statusViewSchema>;
 
-/** `spending`: the teams with at least one open segment. */
-export async function readStatus(
-  read: Reader,
-  spending: readonly SpendingTeam[],
-  now: number,
-): Promise<StatusView> {
-  const [active, count, mails, held, verdict] = await Promise.all([
-    read.deployments.countActive(),
-    read.teams.count(),
-    readMails(read, now),
-    read.losses.countHeld(),
-    readVerdict(read),
-  ]);
-  return {
-    deployments: Object.fromEntries(active.map(({ status, count: n }) => [status, n])),
-    teams: {
-      count,
-      spending: spending.length,
-      without_balance: spending.filter(({ watch }) => watch.exhaustedAt !== null).length,
-      burn_usd_per_hour: usdFromMicroUsd(spending.reduce((sum, team) => sum + team.burnMicroUsdPerHour, 0)),
-    },
-    mails,
-    losses_held: held.reduce((sum, { count: n }) => sum + n, 0),
-    books: { verified_at: verdict?.at ?? null, findings: verdict?.counts['findings'] ?? null },
-  };
-}
+const TEAMS_SHOWN = 50;
 
-export async function readMails({ mail }: Pick<Reader, 'mail'>, now: number): Promise<MailsView> {
+async function readMails({ mail }: Pick<Reader, 'mail'>, now: number): Promise<MailsView> {
   const [{ count, oldestCreatedAt, nextDueAt }, givenUp] = await Promise.all([
     mail.waiting(),
     mail.countGivenUpSince(now - DAY_MS),
@@ -79,13 +59,86 @@ export async function readMails({ mail }: Pick<Reader, 'mail'>, now: number): Pr
   };
 }
 
+function describe(status: StatusView, _input: object, now: number): TextPart[] {
+  const { providers, first_to_run_out: first, teams } = status;
+  const rest = teams.spending - first.length;
+  const quiet = teams.count - teams.spending;
+  return [
+    providers.map(({ provider, deploying, running, stopped, volumes, ...row }) => ({
+      provider,
+      deploying,
+      running,
+      stopped,
+      volumes,
+      waiting_for_ssh: row.waiting_for_ssh,
+      to_sync: row.to_sync,
+      losses_held: row.losses_held,
+      confirmed_until: row.confirmed_until,
+    })),
+    '',
+    first.map(({ slug, balance_usd, burn_usd_per_hour, hours_left }) => ({
+      team: slug,
+      balance_usd,
+      burn_usd_per_hour,
+      hours_left,
+    })),
+    ...(rest > 0 ? [`Not shown: ${counted(rest, 'team')}. All: berth marketplace teams ls --spending`] : []),
+    ...(quiet > 0
+      ? [`Nothing is billed to ${counted(quiet, first.length > 0 ? 'other team' : 'team')}.`]
+      : []),
+    toMailSentence(status.mails, now),
+  ];
+}
+
+/** Words the number and age of waiting mails, and how many were given up. */
+function toMailSentence(
+  { waiting, oldest_created_at: writtenAt, next_try_at: tryAt, given_up: givenUp }: MailsView,
+  now: number,
+): string {
+  const next = tryAt === null || Date.parse(tryAt) <= now ? 'now' : `at ${tryAt}`;
+  const sentence =
+    waiting === 0
+      ? 'No mail is waiting.'
+      : `Waiting mails: ${waiting}. The oldest was written at ${writtenAt}; the next try is due ${next}.`;
+  return givenUp === 0
+    ? sentence
+    : `${sentence} Given up in the last 24 hours: ${givenUp}. See berth marketplace mail ls --state given_up`;
+}
+
 export const statusView = defineView({
   name: 'getStatus',
   tag: 'Views',
   path: '/status',
-  summary: 'Summary figures',
-  description: 'Deployments, teams and their spend, mails, held losses, and the last check of the books.',
-  reply: ['The figures.', statusViewSchema],
-  read: async ({ store: { read }, clock }: ViewDeps) =>
-    readStatus(read, await read.teams.spending(clock.now()), clock.now()),
+  summary: 'Overview',
+  description:
+    'Deployments, teams and their spend, mails, held losses, the last check of the books, the providers, and the teams that run out first.',
+  reply: ['The overview.', statusViewSchema],
+  commands: [{ name: 'status', toText: describe }],
+  read: async ({ store: { read }, clock, providers, maxLosses }: ProviderDeps) => {
+    const now = clock.now();
+    const billed = await read.teams.spending(now);
+    const [active, count, mails, held, verdict, rows, first] = await Promise.all([
+      read.deployments.countActive(),
+      read.teams.count(),
+      readMails(read, now),
+      read.losses.countHeld(),
+      readVerdict(read),
+      listProviders(read, { known: providers(), maxLosses, now }),
+      firstToRunOut(read, billed, TEAMS_SHOWN, now),
+    ]);
+    return {
+      deployments: Object.fromEntries(active.map(({ status, count: n }) => [status, n])),
+      teams: {
+        count,
+        spending: billed.length,
+        without_balance: billed.filter(({ watch }) => watch.exhaustedAt !== null).length,
+        burn_usd_per_hour: usdFromMicroUsd(billed.reduce((sum, team) => sum + team.burnMicroUsdPerHour, 0)),
+      },
+      mails,
+      losses_held: held.reduce((sum, { count: n }) => sum + n, 0),
+      books: { verified_at: verdict?.at ?? null, findings: verdict?.counts['findings'] ?? null },
+      providers: rows,
+      first_to_run_out: first,
+    };
+  },
 });

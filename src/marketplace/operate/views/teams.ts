@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd, usdToDollars } from '../../../contract/values.ts';
+import type { Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import {
   limitSchema,
@@ -18,7 +19,7 @@ import type { Reader } from '../../model/store.ts';
 import { known, type PageQuery, textSchema, type ViewDeps } from './pages.ts';
 
 /** A team with its balance and the rate at which it decreases. */
-const teamRowSchema = z
+export const teamRowSchema = z
   .object({
     id: z.string(),
     slug: z.string(),
@@ -86,7 +87,7 @@ export interface TeamQuery extends PageQuery {
 type TeamReads = Pick<Reader, 'teams' | 'users' | 'ledger' | 'discounts'>;
 
 /** Teams ordered by slug. */
-export async function listTeams(
+async function listTeams(
   read: TeamReads,
   { text, isSpending = false, after, limit = USUAL_PAGE }: TeamQuery,
   now: number,
@@ -180,13 +181,29 @@ export async function readTeam(read: TeamReads, idOrSlug: string, now: number): 
   };
 }
 
+/** By urgency. */
+function toneOf({ hours_left: hours }: Pick<TeamRow, 'hours_left'>): Tone | undefined {
+  if (hours === null) return undefined;
+  return hours < 1 ? 'bad' : hours < 24 ? 'wait' : 'good';
+}
+
+const lasts = {
+  field: 'hours_left',
+  title: 'lasts',
+  text: ({ hours_left: hours }: TeamRow) =>
+    hours === null ? null : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`,
+  tone: toneOf,
+} as const;
+
+const pageOf = ({ id }: { id: string }): string => `/teams/${encodeURIComponent(id)}`;
+
 export const teamsView = defineView({
   name: 'listTeams',
   tag: 'Views',
   path: '/teams',
   summary: 'Teams with their balance and hourly cost',
   description:
-    'Sorted by slug, in pages; `spending=true`: teams that are billed now, first to run out first, on one page.',
+    'Sorted by slug, in pages; `spending=true` without `q`: teams that are billed now, first to run out first, on one page.',
   input: { q: textSchema, spending: flagSchema, after: z.string().max(255).optional(), limit: limitSchema },
   reply: ['A page of them.', teamPageSchema],
   commands: [
@@ -197,12 +214,29 @@ export const teamsView = defineView({
         q: ['--find <text>', 'those with this text in id, slug or name'],
         spending: ['--spending', 'only teams with running costs, the soonest to run out first'],
       },
-      list: { limit: 100_000, hidden: ['billed', 'exhausted_at'], none: 'No teams found.' },
-      toData: ({ teams }) => teams,
+      list: { limit: 100_000 },
     },
   ],
+  list: {
+    rows: 'teams',
+    title: 'Teams',
+    none: 'No teams found.',
+    usual: { spending: true },
+    columns: [
+      { field: 'id', page: pageOf, isWide: true },
+      { field: 'slug', kind: 'name', page: pageOf },
+      { field: 'name', under: 'slug' },
+      'owner',
+      'balance_usd',
+      { field: 'burn_usd_per_hour', title: 'per hour' },
+      lasts,
+      { field: 'billed', isWide: true },
+      { field: 'exhausted_at', title: 'at zero since', isWide: true },
+      'created_at',
+    ],
+  },
   read: ({ store, clock }: ViewDeps, { q: text, spending: isSpending, ...query }) =>
-    listTeams(store.read, { ...query, text, isSpending }, clock.now()),
+    listTeams(store.read, { ...query, text, isSpending: isSpending && text === undefined }, clock.now()),
 });
 
 export const teamView = defineView({
@@ -219,7 +253,6 @@ export const teamView = defineView({
       name: 'teams show',
       description: 'show a team, its members and its running costs',
       args: { team: ['<team>'] },
-      toText: ({ members, pays_for: paidFor, booked: _, ...team }) => [team, '', members, '', paidFor],
     },
     {
       name: 'credit show',
@@ -238,6 +271,48 @@ export const teamView = defineView({
       ],
     },
   ],
+  detail: {
+    title: ({ name }) => name,
+    facts: [
+      'id',
+      { field: 'slug', kind: 'name' },
+      'name',
+      'owner',
+      { field: 'balance_usd', title: 'balance' },
+      { field: 'burn_usd_per_hour', title: 'cost per hour, before discounts' },
+      { ...lasts, title: 'balance lasts' },
+      { field: 'billed', page: ({ id }) => `/deployments?team=${encodeURIComponent(id)}` },
+      { field: 'exhausted_at', title: 'at zero since' },
+      'created_at',
+    ],
+    lists: [
+      {
+        rows: 'members',
+        title: 'Members',
+        none: 'No members.',
+        columns: ['email', 'name', 'role', 'joined_at'],
+      },
+      {
+        rows: 'pays_for',
+        title: 'Billed now',
+        none: 'Nothing is billed now.',
+        columns: [
+          { field: 'id', kind: 'code', page: ({ id }) => `/bills/${encodeURIComponent(id)}` },
+          { field: 'kind', under: 'id' },
+          'state',
+          'usd_per_hour',
+          'since',
+          'taken_usd',
+        ],
+      },
+      {
+        rows: 'booked',
+        title: 'Latest bookings',
+        none: 'No bookings.',
+        columns: ['at', 'kind', 'memo', 'reference', { field: 'id', isWide: true }],
+      },
+    ],
+  },
   read: async ({ store, clock }: ViewDeps, { team }) =>
     known(
       await readTeam(store.read, team, clock.now()),

@@ -1,0 +1,84 @@
+import { usdToDollars } from '../../../contract/values.ts';
+import { actionForm } from '../../../operator-kit/console/action-pages.ts';
+import {
+  ago,
+  badge,
+  clockTime,
+  facts,
+  given,
+  type Html,
+  html,
+  live,
+  named,
+} from '../../../operator-kit/console/parts.ts';
+import { cleanUpLost } from '../../operate/actions.ts';
+import { type DeploymentDetail, readDeployment, toneOf } from '../../operate/views/deployments.ts';
+import type { Page } from '../deps.ts';
+
+/** The details of one deployment, with a link to its bill. */
+export const deploymentPage: Page = async ({ store: { read } }, { params, now, session }) => {
+  const found = await readDeployment(read, params['id'] ?? '', now);
+  if (found === null) return null;
+  const { id, status, name, failure_reason: reason, failure_details: details } = found;
+  const times = [
+    ['Created', found.created_at],
+    ['Started', found.started_at],
+    ['Stopped', found.paused_at],
+    ['Ended', found.ended_at],
+    ['Confirmed by the provider', found.confirmed_at],
+  ] as const;
+  return {
+    title: id,
+    body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${badge(status, toneOf(found))}<span class="soft">${named(name)}</span></div>
+${live('why', reason === null ? '' : html`<div class="notice bad"><h2>Failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
+${live('lost', found.lost ? lostNotice(found, session.csrf) : '', '')}
+<div class="columns">
+${live(
+  'what',
+  html`<h2>Details</h2>${facts([
+    ['Team', html`<a href="/console/teams/${encodeURIComponent(found.team_id)}">${named(found.team_id)}</a>`],
+    ['User', found.user_id],
+    ['Offer', named(found.offer)],
+    ['Region', named(found.region)],
+    ['GPU', given(found.gpu)],
+    ['Instance type', found.instance_type],
+    ['SSH', found.endpoint === null ? 'no address yet' : html`<code>${given(found.endpoint)}</code>`],
+    ['SSH proof', given(found.ssh)],
+    ['Price', `${usdToDollars(found.usd_per_hour)} per hour`],
+    [
+      'Cost so far',
+      html`${usdToDollars(found.cost_usd)} <a href="/console/bills/${encodeURIComponent(id)}">rate by rate</a>`,
+    ],
+  ])}`,
+)}
+${live(
+  'provider',
+  html`<h2>At the provider</h2>${facts([
+    ['Provider', found.provider],
+    ['Instance', html`<code>${given(found.provider_instance_id ?? 'none yet')}</code>`],
+    ['Name there', html`<code>${named(found.provider_name)}</code>`],
+    ['Launch', found.launch],
+    ['Request', given(found.request_id)],
+    ['Change in progress', given(found.action)],
+    ['To be confirmed', given(found.suspicion)],
+    ['Clean-up', found.cleanup],
+  ])}`,
+)}
+</div>
+${live(
+  'times',
+  html`<h2>When</h2>${facts(
+    times.map(([what, at]) => [
+      what,
+      at === null ? '' : html`${clockTime(Date.parse(at))} <span class="soft">${ago(at, now)}</span>`,
+    ]),
+  )}`,
+)}`,
+  };
+};
+
+function lostNotice({ id, provider, provider_instance_id: instance }: DeploymentDetail, csrf: string): Html {
+  return html`<div class="notice wait"><h2>Instance lost</h2>
+<p>${provider} answered 404 for its instance <code>${given(instance)}</code>. If the instance reappears, it is kept and may cost money. The button deletes it with its data; so does <code>berth marketplace losses clean-up ${id}</code>.</p>
+${actionForm(cleanUpLost, csrf, { deploymentId: id }, { buttonClass: 'danger' })}</div>`;
+}
