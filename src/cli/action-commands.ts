@@ -1,20 +1,29 @@
 import { Command } from 'commander';
 import { platformFactsOf } from '../compose/drivers/driver-settings.ts';
 import { toReconcileOptions } from '../compose/orchestrator/platforms.ts';
-import type { StoreDeps } from '../compose/stores/orchestrator.ts';
+import { orchestratorStores, type StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
 import { addActions } from './add-actions.ts';
+import { localTarget, onTarget } from './context/target.ts';
+import { actionOn, withDatabase } from './database.ts';
 import { withOperatorKeys } from './operators-command.ts';
-import { onDatabase } from './orchestrator-database.ts';
+import { loadFor, onDatabase } from './orchestrator-database.ts';
 
 /** Adds the orchestrator's views and actions to the command of their noun. */
 export function withActions(noun: Command): Command {
   return addActions<OperationDeps>(noun, operations, (command, body) =>
-    onDatabase<unknown[]>(command, (deps, ...args) => body(toOperationDeps(deps), ...args)),
+    onTarget(
+      'orchestrator',
+      withDatabase(command),
+      actionOn(orchestratorStores, loadFor, (deps, ...args: unknown[]) =>
+        body(localTarget(toOperationDeps(deps)), ...args),
+      ),
+      body,
+    ),
   );
 }
 

@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
 import { Fatal } from '../ports/errors.ts';
-import type { Body } from './database.ts';
+import type { OnTarget } from './context/target.ts';
 import { localActor } from './local-actor.ts';
 import { parseCount, parseMinutes, parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
 import {
@@ -14,23 +14,16 @@ import {
   withOutput,
 } from './print-records.ts';
 
-/** Opens the database of a product for a command. */
-export type On<Deps> = (command: Command, body: Body<Deps, unknown[]>) => Command;
-
 type Schema = Operation<never>['input'][string];
-
-interface ActionDeps {
-  clock: { now(): number };
-}
 
 /** Above the length of any list: `--limit` has at most six digits. */
 const ALL = 1_000_000;
 
 /** Adds a command for each view and action whose command's name begins with the noun. */
-export function addActions<Deps extends ActionDeps>(
+export function addActions<Deps>(
   noun: Command,
   all: readonly Operation<Deps>[],
-  on: On<Deps>,
+  on: OnTarget<Deps>,
 ): Command {
   for (const action of all)
     for (const spec of action.commands ?? []) {
@@ -45,11 +38,11 @@ export function addActions<Deps extends ActionDeps>(
   return noun;
 }
 
-function build<Deps extends ActionDeps>(
+function build<Deps>(
   command: Command,
   action: Operation<Deps>,
   spec: CommandSpec<Deps>,
-  on: On<Deps>,
+  on: OnTarget<Deps>,
 ): void {
   const { description, args = {}, flags = {}, fixed = {}, list } = spec;
   for (const [name, [syntax, what]] of Object.entries(args)) {
@@ -58,9 +51,9 @@ function build<Deps extends ActionDeps>(
     command.addArgument(choices === undefined ? argument : argument.choices(choices));
   }
   const names = Object.keys(args);
-  on(command, async (deps, ...given) => {
+  on(command, async (target, ...given) => {
     const options = given[names.length] as ListFlags & Record<string, unknown>;
-    const now = deps.clock.now();
+    const now = target.clock.now();
     const read = (name: string, what: string, value: unknown, flag?: Flag): [string, unknown] => [
       name,
       typeof value === 'string' ? readText(kindOf(name, action.input[name]), what, value, now, flag) : value,
@@ -77,9 +70,11 @@ function build<Deps extends ActionDeps>(
       ...fixed,
       ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const actor = localActor(options['by'] as string | undefined);
+    const by = options['by'] as string | undefined;
+    const actor = localActor(by);
+    const deps = target.deps as Deps;
     const prepared = { ...input, ...(await spec.prepare?.(deps, input)) };
-    const reply = await action.perform(deps, actor, prepared);
+    const reply = await target.perform(action, prepared, by);
     const toData = async () =>
       spec.toData === undefined ? reply : spec.toData(reply, prepared, deps, actor);
     if (list !== undefined) printRows((await toData()) as object[], options, list);

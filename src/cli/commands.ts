@@ -11,6 +11,10 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       'serve the /v1 contract; without --config, the simulator and the bundled catalog',
       async () => (await import('./serve-command.ts')).serveCommand(ports),
     ],
+    context: [
+      'the servers that commands use, and which one is in use',
+      async () => (await import('./context/context-command.ts')).contextCommand(),
+    ],
     keys: ['create, list and revoke API keys'],
     accounts: [
       'create and list accounts, set their passwords',

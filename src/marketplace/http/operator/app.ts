@@ -34,6 +34,7 @@ export function createOperatorApp<Deps extends OperatorDeps>(
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,
+    product: 'marketplace',
     nextId,
     errors,
     routes: [operationRoutes([...operations, ...(sandbox?.operations ?? [])], deps, errors)],
