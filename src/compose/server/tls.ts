@@ -13,6 +13,9 @@ interface TlsFiles {
   key: string;
 }
 
+/** The flags of the files begin with it. */
+export type TlsFlag = '--tls' | '--admin-tls';
+
 /** Interval between checks of the files. A certificate is renewed days before the old one ends. */
 export const CHECK_EVERY_MS = 30_000;
 
@@ -28,7 +31,14 @@ export function renewTls(
     log,
     stamp = stampOf(files),
     seen = () => undefined,
-  }: { clock: Pick<Clock, 'setTimer'>; log: Log; stamp?: string; seen?: CertificateSeen | undefined },
+    flag,
+  }: {
+    clock: Pick<Clock, 'setTimer'>;
+    log: Log;
+    stamp?: string;
+    seen?: CertificateSeen | undefined;
+    flag?: TlsFlag;
+  },
 ): void {
   let used = stamp;
   let reported = used;
@@ -37,7 +47,7 @@ export function renewTls(
     const found = stampOf(files);
     if (found === used) return;
     try {
-      const tls = readTls(files);
+      const tls = readTls(files, flag);
       server.useTls(tls);
       used = found;
       log.info({ cert: files.cert }, 'new connections use the renewed certificate');
@@ -67,8 +77,11 @@ function stampOfFile(file: string): string {
 }
 
 /** @throws {Fatal} with a sentence for the operator */
-export function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
-  const tls = { cert: readPem(cert, 'certificate', '--tls-cert'), key: readPem(key, 'key', '--tls-key') };
+export function readTls({ cert, key }: TlsFiles, flag: TlsFlag = '--tls'): { cert: Buffer; key: Buffer } {
+  const tls = {
+    cert: readPem(cert, 'certificate', `${flag}-cert`),
+    key: readPem(key, 'key', `${flag}-key`),
+  };
   try {
     createSecureContext(tls);
   } catch (error) {
