@@ -1,13 +1,14 @@
 import { Argument, type Command, Option } from 'commander';
+import { columnsOf, toColumns } from '../operator-kit/columns.ts';
 import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { OnTarget } from './context/target.ts';
-import { localActor } from './local-actor.ts';
 import { parseCount, parseMinutes, parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
 import {
   isData,
   type ListFlags,
   printData,
+  printDetail,
   printPart,
   printRows,
   withList,
@@ -38,12 +39,7 @@ export function addActions<Deps>(
   return noun;
 }
 
-function build<Deps>(
-  command: Command,
-  action: Operation<Deps>,
-  spec: CommandSpec<Deps>,
-  on: OnTarget<Deps>,
-): void {
+function build<Deps>(command: Command, action: Operation<Deps>, spec: CommandSpec, on: OnTarget<Deps>): void {
   const { description, args = {}, flags = {}, fixed = {}, list } = spec;
   for (const [name, [syntax, what]] of Object.entries(args)) {
     const argument = new Argument(syntax, what);
@@ -70,16 +66,8 @@ function build<Deps>(
       ...fixed,
       ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const by = options['by'] as string | undefined;
-    const actor = localActor(by);
-    const deps = target.deps as Deps;
-    const prepared = { ...input, ...(await spec.prepare?.(deps, input)) };
-    const reply = await target.perform(action, prepared, by);
-    const toData = async () =>
-      spec.toData === undefined ? reply : spec.toData(reply, prepared, deps, actor);
-    if (list !== undefined) printRows((await toData()) as object[], options, list);
-    else if (isData(options)) printData(options, await toData());
-    else for (const part of (await spec.toText?.(reply, prepared, deps, actor)) ?? []) printPart(part);
+    const reply = await target.perform(action, input, options['by'] as string | undefined);
+    printReply(action, spec, { reply, input, options, now });
   });
   if (description !== undefined) command.description(description);
   if (action.dryRun && fixed['dry_run'] === undefined)
@@ -90,16 +78,51 @@ function build<Deps>(
     command.addOption(optionOf(flag, name, action.input[name]));
 }
 
+interface Answered {
+  reply: unknown;
+  input: Record<string, unknown>;
+  options: ListFlags;
+  now: number;
+}
+
+/** Prints what a command has been answered. The reply has all of it: it may come from a server. */
+function printReply<Deps>(
+  { list: declared, detail }: Operation<Deps>,
+  { list, toData, toText }: CommandSpec,
+  { reply, input, options, now }: Answered,
+): void {
+  const shown = { now, isWide: options.output === 'wide' };
+  if (list !== undefined) {
+    const rows =
+      list.rows?.(reply) ?? (toData?.(reply, input) as object[]) ?? (reply as Rows)[declared?.rows ?? ''];
+    const columns =
+      declared === undefined ? columnsOf(rows[0] ?? {}, list.hidden) : toColumns(declared.columns);
+    printRows(rows, options, { columns, none: list.none ?? declared?.none, now });
+  } else if (isData(options)) printData(options, toData === undefined ? reply : toData(reply, input));
+  else if (toText === undefined) printDetail(detail, reply as object, shown);
+  else for (const part of toText(reply, input, now)) printPart(part, shown);
+}
+
+type Rows = Record<string, object[]>;
+
 function optionOf([syntax, description, more]: Flag, name: string, schema?: Schema): Option {
   const option = new Option(syntax, description);
   option.makeOptionMandatory(more?.isRequired === true);
   if (more?.default !== undefined) option.default(more.default, more.shownDefault);
   const choices = choicesOf(schema);
   if (choices !== undefined) option.choices(choices);
+  const { parseArg } = option;
+  if (choices !== undefined && parseArg !== undefined)
+    option.argParser((text, before) => parseArg(inTheirCase(choices, text), before));
   // An invalid duration is refused before the database is opened.
   return kindOf(name, schema) === 'seconds'
     ? option.argParser((text) => parseSeconds(`${option.long}`, text))
     : option;
+}
+
+/** The value that differs from the text at most in case, or the text. */
+function inTheirCase(choices: readonly string[], text: string): string {
+  return choices.find((one) => one.toLowerCase() === text.toLowerCase()) ?? text;
 }
 
 /** The values of an enumeration. */

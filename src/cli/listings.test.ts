@@ -40,7 +40,10 @@ it('lists accounts as JSON', async () => {
     },
   ]);
   expect(await run('accounts', 'list')).toMatch(
-    /^ID +NAME +PASSWORD +CREATED +CLOSED +INSTANCES\n.* ann +no +\d{4}-/,
+    /^NAME +INSTANCES +PASSWORD +AGE +CLOSED\nann +0 +no +\d+s +-\n$/,
+  );
+  expect(await run('accounts', 'list', '-o', 'wide')).toMatch(
+    /^NAME +ID +INSTANCES +PASSWORD +CREATED +CLOSED\nann +acct-\w+ +0 +no +\d{4}-\d\d-\d\dT.*Z +-\n$/,
   );
 });
 
@@ -111,9 +114,11 @@ it('lists instances, shows one, and prints its history [instances-command]', asy
   const listed = async (...flags: string[]) =>
     JSON.parse(await run('instances', 'ls', '--json', ...flags)).map(({ id }: { id: string }) => id);
   expect(await listed()).toEqual(['inst-1', 'inst-2']);
-  expect(await listed('--status', 'ERROR')).toEqual(['inst-1']);
+  expect(await listed('--status', 'error')).toEqual(['inst-1']);
   expect(await listed('--region', 'there', '--account', 'ann', '--offer', 'offer')).toEqual(['inst-2']);
-  expect(await run('instances', 'ls')).toMatch(/^ID +NAME +STATUS .*\ninst-1 +- +ERROR .* it did not boot\n/);
+  expect(await run('instances', 'ls')).toMatch(
+    /^INSTANCE +NAME +STATUS .*\ninst-1 +- +ERROR .* it did not boot\n/,
+  );
   const created = { cause: 'request', to: 'PROVISIONING', at: new Date(at).toISOString() };
   const ended = {
     at: new Date(at + 5).toISOString(),

@@ -54,7 +54,9 @@ describe('cordons on the command line', () => {
       by: expect.any(String),
       reason: 'a recall',
     });
-    expect(await run('cordons')).toMatch(/^ID +KIND +NAME .*\ncordon-\w+ +offer +h100-sxm-1x .* a recall\n/);
+    expect(await run('cordons')).toMatch(
+      /^ID +WHAT +KIND +NAME .*\ncordon-\w{8} +cordon +offer +h100-sxm-1x .* a recall\n/,
+    );
     expect(await run('uncordon', 'offer', OFFER)).toMatch(/^offer h100-sxm-1x takes new instances again/);
     expect(JSON.parse(await run('cordons', '--json'))).toEqual([]);
     const log = JSON.parse(await run('audit', 'ls', '--json'));
@@ -92,7 +94,7 @@ describe('cordons on the command line', () => {
     const planned = JSON.parse(await run('maintenance', 'plan', 'region', 'eu-helsinki', ...times, '--json'));
     expect(planned).toMatchObject({ maintenance: true, reason: 'new switches' });
     expect(await run('maintenance', 'ls')).toMatch(/eu-helsinki/);
-    expect(await run('cordons')).toMatch(/region +eu-helsinki .* no +yes .*new switches/);
+    expect(await run('cordons')).toMatch(/maintenance +region +eu-helsinki +- +in 23h .* new switches/);
     expect(await run('maintenance', 'cancel', planned.id)).toMatch(/has ended or is cancelled/);
     expect(await run('maintenance', 'ls')).toBe('No maintenance is planned.\n');
     const backwards = ['--from', '2d', '--until', '1d'];
@@ -105,7 +107,13 @@ describe('cordons on the command line', () => {
 describe('what an operator does to an instance', () => {
   it('is described first, and done with --yes [instance-actions-command]', async () => {
     const dry = JSON.parse(await run('instances', 'destroy', 'inst-1', '--json'));
-    expect(dry).toMatchObject({ instance: 'inst-1', account: 'acct-ann', status: 'ONLINE', done: false });
+    expect(dry).toMatchObject({
+      instance: 'inst-1',
+      account: 'ann',
+      account_id: 'acct-ann',
+      status: 'ONLINE',
+      done: false,
+    });
     expect(await run('instances', 'events', 'inst-1')).toMatch(/ ann key-1 from 192\.0\.2\.1\n/);
     expect(await run('instances', 'rm', 'inst-1')).toMatch(
       /^inst-1 of account ann \(acct-ann\) is ONLINE\.\n/,

@@ -1,8 +1,16 @@
 import { type Command, Option } from 'commander';
 import { Document, visit } from 'yaml';
-import { usdToDollars } from '../contract/values.ts';
-import type { TextPart } from '../operator-kit/operation.ts';
-import { headOf, isUsd } from '../operator-kit/views/values.ts';
+import {
+  type Column,
+  columnsOf,
+  kindOfValue,
+  shortSpan,
+  textOf,
+  titleOf,
+  toColumns,
+  valueIn,
+} from '../operator-kit/columns.ts';
+import type { Operation, TextPart } from '../operator-kit/operation.ts';
 import { printLine, printTable, printText, toPrintable, toPrintableLine } from '../runtime/print.ts';
 import { parseLimit } from './parse.ts';
 
@@ -10,9 +18,6 @@ import { parseLimit } from './parse.ts';
 const MAX_NAME_SHOWN = 40;
 /** The same for one object. */
 const LONG_NAME = 255;
-
-/** Fields whose values tenants choose. */
-const NAMES: ReadonlySet<string> = new Set(['name', 'account', 'label']);
 
 /** Shortens a name to one line, and quotes it if it begins or ends with a space. */
 export function cutName(name: string, most = MAX_NAME_SHOWN): string {
@@ -23,7 +28,7 @@ export function cutName(name: string, most = MAX_NAME_SHOWN): string {
   return name === name.trim() ? shown : `"${shown}"`;
 }
 
-const formats = ['table', 'json', 'yaml'] as const;
+const formats = ['table', 'wide', 'json', 'yaml'] as const;
 
 /** Output format of a command. The default is a table, or sentences. */
 export interface OutputFlag {
@@ -67,44 +72,91 @@ export function printCut(found: number, { limit = found }: ListFlags): void {
 }
 
 /** Whether the output is for a program: JSON or YAML. */
-export function isData({ output = 'table' }: OutputFlag): boolean {
-  return output !== 'table';
+export function isData({ output }: OutputFlag): boolean {
+  return output === 'json' || output === 'yaml';
 }
 
-/** Prints rows as a table, or as data. `hidden`: fields that only data has; `none`: the sentence for an empty table. */
+/** How tables are printed: with exact times and all columns if wide, else with ages at `now`. */
+interface Shown {
+  now: number;
+  isWide: boolean;
+}
+
+interface ListTexts {
+  columns?: readonly Column[];
+  none?: string | undefined;
+  now?: number;
+}
+
+/** Prints rows as a table, or as data. */
 export function printRows(
   all: readonly object[],
   flags: ListFlags,
-  { hidden = [], none }: { hidden?: readonly string[]; none?: string } = {},
+  { columns = columnsOf(all[0] ?? {}), none, now = 0 }: ListTexts = {},
 ): void {
   const rows = all.slice(0, flags.limit);
   if (isData(flags)) printData(flags, rows);
   else if (rows.length === 0 && none !== undefined) printLine(none);
   else {
-    printPart(
-      rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !hidden.includes(name)))),
-    );
+    printColumns(columns, rows, { now, isWide: now === 0 || flags.output === 'wide' });
     printCut(all.length, flags);
   }
 }
 
 /** Prints a sentence, rows as a table with a column for each field, or the fields of an object, one a line. */
-export function printPart(part: TextPart): void {
+export function printPart(part: TextPart, shown: Shown = { now: 0, isWide: true }): void {
   if (typeof part === 'string') printLine(part);
   else if (Array.isArray(part)) {
-    if (part[0] === undefined) return;
-    printTable(
-      Object.keys(part[0]).map((name) => headOf(name).toUpperCase()),
-      part.map((row) => Object.entries(row).map(([name, value]) => toCell(name, value))),
-    );
-  } else
-    printTable(
-      ['FACT', 'VALUE'],
-      Object.entries(part).map(([name, value]) => [
-        name.replaceAll('_', ' '),
-        toCell(name, value, LONG_NAME),
-      ]),
-    );
+    if (part[0] !== undefined) printColumns(columnsOf(part[0]), part, shown);
+  } else printFacts(columnsOf(part), part, shown.now);
+}
+
+/** Prints one object as its view declares it, or all its fields. */
+export function printDetail(detail: Operation<never>['detail'], reply: object, shown: Shown): void {
+  if (detail === undefined) printPart(reply as TextPart, shown);
+  else printFacts(toColumns(detail.facts), reply, shown.now);
+  for (const { rows, title, columns, none } of detail?.lists ?? []) {
+    printLine('');
+    const found = (reply as Record<string, object[]>)[rows] ?? [];
+    if (found.length === 0) printLine(none);
+    else {
+      printLine(`${title}:`);
+      printColumns(toColumns(columns), found, shown);
+    }
+  }
+}
+
+function printColumns(all: readonly Column[], rows: readonly object[], { now, isWide }: Shown): void {
+  const columns = all.filter((column) => isWide || column.isWide !== true);
+  const cells = columns.map((column) => {
+    const values = rows.map((row) => valueIn(row as Record<string, unknown>, column, now));
+    const kind = values.map((value) => kindOfValue(column, value));
+    if (kind[0] === 'id' && !isWide) return shortenIds(values.map(String));
+    return values.map((value, index) => toCell(kind[index] ?? 'text', value, { now, isWide }));
+  });
+  printTable(
+    columns.map((column) => headOfColumn(column, isWide)),
+    rows.map((_row, index) => cells.map((cellsOfColumn) => cellsOfColumn[index] ?? '')),
+  );
+}
+
+function headOfColumn(column: Column, isWide: boolean): string {
+  const isAge = column.field === 'created_at' && column.title === undefined && !isWide;
+  return isAge ? 'AGE' : titleOf(column).toUpperCase();
+}
+
+/** Facts show a time exactly and its age. */
+function printFacts(columns: readonly Column[], row: object, now: number): void {
+  printTable(
+    ['FACT', 'VALUE'],
+    columns.map((column) => {
+      const value = valueIn(row as Record<string, unknown>, column, now);
+      const kind = kindOfValue(column, value);
+      const exact = toCell(kind, value, { now, isWide: true }, LONG_NAME);
+      const age = kind === 'time' && value !== null && now > 0 ? ` (${ageOf(String(value), now)})` : '';
+      return [column.title ?? column.field.replaceAll('_', ' '), `${exact}${age}`];
+    }),
+  );
 }
 
 /** Prints data as one line of JSON, or as a YAML document. */
@@ -132,13 +184,31 @@ function toYaml(value: unknown): string {
   return document.toString({ lineWidth: 0 });
 }
 
-function toCell(name: string, value: unknown, longest?: number): string {
+function toCell(
+  kind: ReturnType<typeof kindOfValue>,
+  value: unknown,
+  { now, isWide }: Shown,
+  longest?: number,
+): string {
   if (value === null || value === undefined) return '-';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'number') return isUsd(name) ? usdToDollars(value) : String(value);
-  if (typeof value === 'string') return NAMES.has(name) ? cutName(value, longest) : value;
-  if (Array.isArray(value)) return value.map((one) => toCell('', one)).join(', ');
-  return Object.entries(value)
-    .map(([key, one]) => `${key}=${typeof one === 'string' ? one : JSON.stringify(one)}`)
-    .join(' ');
+  if (kind === 'name') return cutName(String(value), longest);
+  return kind === 'time' && !isWide ? ageOf(String(value), now) : textOf(kind, value);
+}
+
+/** Such as `2d4h`, or `in 30m`. */
+function ageOf(time: string, now: number): string {
+  const ms = now - Date.parse(time);
+  return ms < 0 ? `in ${shortSpan(-ms)}` : shortSpan(ms);
+}
+
+/** Characters of a shortened id after its prefix, such as `inst-`. */
+const SHORT_ID = 8;
+
+/** Shortens the ids of a table to their first characters, as many as tell them apart there. */
+function shortenIds(ids: readonly string[]): string[] {
+  const longest = Math.max(...ids.map((id) => id.length));
+  let length = Math.max(...ids.map((id) => id.indexOf('-') + 1)) + SHORT_ID;
+  const distinct = new Set(ids).size;
+  while (length < longest && new Set(ids.map((id) => id.slice(0, length))).size < distinct) length++;
+  return ids.map((id) => id.slice(0, length));
 }

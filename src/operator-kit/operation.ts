@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ErrorCode } from '../contract/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type AuditedAction, type AuditedStore, audited } from './audit.ts';
+import type { AnyDetail, AnyList, DetailOf, ListIn, RowOf } from './columns.ts';
 import type { Actor } from './model.ts';
 
 type Fields = Readonly<Record<string, z.ZodType>>;
@@ -33,7 +34,7 @@ type Input = Record<string, unknown>;
  * A command that reads the view or performs the action. Its flags and arguments become the input. Its functions are
  * methods, so that a list of operations can hold commands of different inputs.
  */
-export interface CommandSpec<Deps, In = Input, Reply = unknown> {
+export interface CommandSpec<In = Input, Reply = unknown> {
   /** Name without `berth`, such as `instances retry`. */
   name: string;
   /** Absent for a top-level command, which the list of commands describes. */
@@ -46,19 +47,20 @@ export interface CommandSpec<Deps, In = Input, Reply = unknown> {
   flags?: Readonly<Record<string, Flag>>;
   /** Input that the command line does not give. */
   fixed?: Readonly<Record<string, unknown>>;
-  /** Makes it a list with `--limit`: the default limit, its columns that only data has, and the sentence without rows. */
-  list?: { limit?: number; hidden?: readonly string[]; none?: string };
-  /** Completes the input, for example with the id of a named object. */
-  prepare?(deps: Deps, input: In): Promise<object>;
-  /** Data for programs; default: the reply. Of a list, its rows. */
-  toData?(reply: Reply, input: In, deps: Deps, actor: Actor): unknown;
-  /** Text for people. */
-  toText?(
-    reply: Reply,
-    input: In,
-    deps: Deps,
-    actor: Actor,
-  ): readonly TextPart[] | Promise<readonly TextPart[]>;
+  /**
+   * Makes it a list with `--limit`. `limit`: the default · `hidden`, `none`: as the `list` of a view says, for a command
+   * without one · `rows`: those of the reply that it shows.
+   */
+  list?: {
+    limit?: number;
+    hidden?: readonly string[];
+    none?: string;
+    rows?(reply: Reply): readonly object[];
+  };
+  /** Data for programs; default: the reply. */
+  toData?(reply: Reply, input: In): unknown;
+  /** Text for people; default: as the `detail` of the view says. */
+  toText?(reply: Reply, input: In, now: number): readonly TextPart[];
 }
 
 /**
@@ -82,6 +84,8 @@ export type Flag = readonly [
 export interface FormSpec<Deps, In = Input, Reply = unknown> {
   title(input: In): string;
   button: string;
+  /** Puts it in the rows of a view's list: the view's name, and the fields for a row; undefined: not in this row. */
+  inRows?: { of: string; fields(row: never): Readonly<Record<string, string | null>> | undefined };
   isDangerous?: boolean;
   /** The page that follows the action, or its cancellation. */
   page(input: In): string;
@@ -104,14 +108,25 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   check?: { isValid(body: Input): boolean; path: string[]; error: string };
   /** Returns the reply to a dry run, which changes nothing. */
   dryRun?(deps: Deps, input: Input): Promise<unknown>;
-  commands?: readonly CommandSpec<Deps>[];
+  commands?: readonly CommandSpec[];
   form?: FormSpec<Deps>;
+  list?: AnyList;
+  detail?: AnyDetail;
   perform(deps: Deps, actor: Actor, input: Input): Promise<unknown>;
 }
 
-interface ViewParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
-  extends Described<F, Schema, Name> {
-  commands?: readonly CommandSpec<Deps, InputOf<F>, z.output<Schema>>[];
+interface ViewParts<
+  Deps,
+  F extends Fields,
+  Schema extends z.ZodType,
+  Name extends string,
+  Rows extends string,
+> extends Described<F, Schema, Name> {
+  commands?: readonly CommandSpec<InputOf<F>, z.output<Schema>>[];
+  /** The table of its rows, on the command line and in the console. */
+  list?: ListIn<Rows, RowOf<z.output<Schema>, Rows>>;
+  /** The facts about its object, on the command line and in the console. */
+  detail?: DetailOf<z.output<Schema>>;
   read: (deps: Deps, input: InputOf<F>) => z.output<Schema> | Promise<z.output<Schema>>;
 }
 
@@ -127,7 +142,8 @@ export function defineView<
   Schema extends z.ZodType,
   Name extends string,
   F extends Fields = Record<never, never>,
->({ read, ...described }: ViewParts<Deps, F, Schema, Name>) {
+  Rows extends string = never,
+>({ read, ...described }: ViewParts<Deps, F, Schema, Name, Rows>) {
   return {
     input: {},
     errors: [],
@@ -155,8 +171,10 @@ interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType, Name ext
   isBodyOptional?: boolean;
   /** A condition on several fields of its body, and what is expected. */
   check?: { isValid(body: InputOf<F>): boolean; path: string[]; error: string };
-  commands?: readonly CommandSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>[];
+  commands?: readonly CommandSpec<InputOf<F> & DryRun, z.output<Schema>>[];
   form?: FormSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>;
+  /** Replaces names in the input by ids, before anything else. @throws if there is no such object */
+  resolve?: (deps: Deps, input: InputOf<F>) => Promise<Partial<InputOf<F>>>;
   /** Its row of the audit log. Absent if the action changes nothing, or writes its own row. */
   audit?: (
     input: InputOf<F>,
@@ -185,7 +203,7 @@ export function defineAction<
   Schema extends z.ZodType,
   Name extends string,
   F extends Fields = Record<never, never>,
->({ audit, dryRun, run, ...described }: ActionParts<Deps, F, Schema, Name>) {
+>({ resolve, audit, dryRun, run, ...described }: ActionParts<Deps, F, Schema, Name>) {
   const { input = {} as F, example } = described;
   return {
     errors: ['not_found', 'invalid_state'] as const,
@@ -194,17 +212,20 @@ export function defineAction<
     method: 'post' as const,
     input: dryRun ? withDryRun(input, described.path) : input,
     ...((example || dryRun) && { example: { ...(dryRun && { dry_run: false }), ...example } }),
-    ...(dryRun && { dryRun }),
+    ...(dryRun && {
+      dryRun: async (deps: Deps, given: InputOf<F>) =>
+        dryRun(deps, { ...given, ...(await resolve?.(deps, given)) }),
+    }),
     /** @throws if it is refused; the audit log then has a row, unless it was a dry run */
-    perform: async (deps: Deps, actor: Actor, input: InputOf<F> & DryRun): Promise<z.output<Schema>> => {
+    perform: async (deps: Deps, actor: Actor, given: InputOf<F> & DryRun): Promise<z.output<Schema>> => {
+      const input = { ...given, ...(await resolve?.(deps, given)) };
       if (dryRun !== undefined && input.dry_run !== false) return dryRun(deps, input);
       if (audit === undefined) return run(deps, input, actor, () => undefined);
       let isSkipped = false;
       const skipAudit = (): void => {
         isSkipped = true;
       };
-      const given = audit(input, deps);
-      const row = given instanceof Promise ? await given : given;
+      const row = await audit(input, deps);
       const done = (reply: z.output<Schema>) => (isSkipped ? null : (row.done?.(reply) ?? {}));
       return audited(deps, actor, { ...row, done }, (store) =>
         run({ ...deps, store }, input, actor, skipAudit),

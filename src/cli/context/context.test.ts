@@ -116,12 +116,23 @@ describe('a command through a server', () => {
   it('reads and acts there, in the name of the key [command-through-server]', async () => {
     await useServer();
     expect(await run('accounts', 'create', 'acme')).toMatch(/^Account acme \(acct-\w+\) is created/);
-    expect((await run('accounts', 'ls')).split('\n')[2]).toMatch(/ acme /);
+    expect((await run('accounts', 'ls')).split('\n')[2]).toMatch(/^acme /);
     const key = JSON.parse(await run('keys', 'create', '--account', 'acme', '--expires', '7d', '--json'));
     expect((await berth.request('GET', '/instances', { key: key.api_key })).status).toBe(200);
     expect(await run('keys', 'revoke', key.id)).toMatch(/is revoked since/);
     const [latest] = JSON.parse(await run('audit', 'ls', '--subject', key.id, '--json'));
     expect(latest).toMatchObject({ action: 'key.revoke', actor: 'ann', source: 'api' });
+  });
+
+  it('asks for what only the server knows [capacity-through-server]', async () => {
+    await useServer();
+    const { placements, is_counted: isCounted } = JSON.parse(await run('capacity', '--json'));
+    expect(isCounted).toBe(true);
+    expect(placements[0].available).toBeGreaterThan(0);
+    expect(await run('capacity')).not.toMatch(/\?/);
+    expect(await run('status')).toMatch(/default/);
+    const local = ['--context', 'local', '--database', `sqlite:${berth.databasePath}`];
+    expect(await run('capacity', ...local)).toMatch(/ \?\n(.*\n)*\? is known only to a running server/);
   });
 
   it('reads a list page by page up to its limit', async () => {

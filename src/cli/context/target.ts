@@ -10,8 +10,6 @@ import { contextOf, withContext } from './contexts.ts';
 /** Where a command reads and acts: the database, or a server. */
 export interface Target<Deps> {
   clock: Pick<Clock, 'now'>;
-  /** Absent with a server. */
-  deps?: Deps;
   /** `by`: the operator's name, instead of the user of the machine or the holder of the key. @throws {Fatal} */
   perform(operation: Operation<Deps>, input: Record<string, unknown>, by?: string): Promise<unknown>;
 }
@@ -23,7 +21,6 @@ export type OnTarget<Deps> = (command: Command, body: Body<Target<Deps>, unknown
 export function localTarget<Deps extends { clock: Clock }>(deps: Deps): Target<Deps> {
   return {
     clock: deps.clock,
-    deps,
     perform: (operation, input, by) => operation.perform(deps, localActor(by), input),
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestampSchema, toDollars, usdFromMicroUsd } from '../../contract/values.ts';
+import { timestampSchema, toDollars, usdFromMicroUsd, usdToDollars } from '../../contract/values.ts';
 import { type CommandSpec, defineAction, type Flag } from '../../operator-kit/operation.ts';
 import { toTime } from '../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
@@ -18,7 +18,12 @@ interface Deps {
   random: Random;
 }
 
-const bookingSchema = z.object({ id: z.string(), team_id: z.string(), memo: z.string() });
+const bookingSchema = z.object({
+  id: z.string(),
+  team_id: z.string(),
+  memo: z.string(),
+  balance_usd: z.number().meta({ description: 'What the team has left to spend.' }),
+});
 type Booking = z.output<typeof bookingSchema>;
 
 /** Books a credit. A repeated booking does not add a second row to the audit log. */
@@ -68,7 +73,8 @@ export const bookCredit = defineAction({
     const { id: teamId } = await deps.store.transact((tx) => findTeam(tx.teams, team));
     const { record, isReplay } = await book(deps, kind, { teamId, amountMicroUsd: toMicroUsd(usd), ...of });
     if (isReplay) skipAudit();
-    return { id: record.id, team_id: teamId, memo: record.memo };
+    const balance = await deps.store.transact((tx) => realTimeBalance(tx, teamId, deps.clock.now()));
+    return { id: record.id, team_id: teamId, memo: record.memo, balance_usd: usdFromMicroUsd(balance) };
   },
   commands: [
     credit('top-up', 'top_up', 'record a payment; the same reference is recorded once', {
@@ -93,23 +99,15 @@ function credit(
   kind: string,
   description: string,
   flags: Readonly<Record<string, Flag>>,
-): CommandSpec<Deps, unknown, Booking> {
-  const balanceOf = ({ store, clock }: Deps, { team_id: id }: Booking) =>
-    realTimeBalance(store.read, id, clock.now());
+): CommandSpec<unknown, Booking> {
   return {
     name: `credit ${verb}`,
     description,
     args: { team: ['<team>'], amount_usd: ['<usd>'] },
     flags,
     fixed: { kind },
-    toData: async (booked, _input, deps) => ({
-      id: booked.id,
-      memo: booked.memo,
-      team_id: booked.team_id,
-      balance_usd: usdFromMicroUsd(await balanceOf(deps, booked)),
-    }),
-    toText: async (booked, _input, deps) => [
-      `${booked.memo} (${booked.id}): ${booked.team_id} has ${toDollars(await balanceOf(deps, booked))} left to spend.`,
+    toText: ({ id, memo, team_id: team, balance_usd: usd }) => [
+      `${memo} (${id}): ${team} has ${usdToDollars(usd)} left to spend.`,
     ],
   };
 }

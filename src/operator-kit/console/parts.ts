@@ -1,16 +1,21 @@
 import { html } from 'hono/html';
-import { usdToDollars } from '../../contract/values.ts';
-import { headOf, isUsd, span } from '../views/values.ts';
+import {
+  type Column as Declared,
+  type Kind,
+  kindOfValue,
+  type Tone,
+  textOf,
+  titleOf,
+  valueIn,
+} from '../columns.ts';
+import { span } from '../views/values.ts';
 
 export type Html = ReturnType<typeof html>;
+
+export type { Tone };
 export { html };
 
-/**
- * The state of an item: good · under way · waiting or nearly wrong · wrong · neutral. Colour is never the only sign.
- */
-export type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'none';
-
-export function badge(text: string, tone: Tone): Html {
+export function badge(text: unknown, tone: Tone): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
 }
 
@@ -69,10 +74,12 @@ export function count(value: number): string {
 /** A field of the rows, which is shown by its name and its type; or a heading and its cells. */
 export type Column<Row> = (keyof Row & string) | Cells<Row>;
 
-interface Cells<Row> {
+export interface Cells<Row> {
   head: string;
   cell: (row: Row) => unknown;
   isNumber?: boolean;
+  /** Shown only on a wide screen. */
+  isWide?: boolean;
 }
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -88,51 +95,104 @@ const TONES: Readonly<Record<string, Tone>> = {
   failed: 'bad',
 };
 
-function toCells<Row>(name: keyof Row & string, first: Row | undefined, now: number): Cells<Row> {
-  const head = headOf(name);
+/** A column of the table: a declared one with those that are shown below its values. */
+function toCells<Row>(column: Declared<Row>, below: readonly Declared<Row>[], now: number): Cells<Row> {
   return {
-    head: `${head.charAt(0).toUpperCase()}${head.slice(1)}`.replace(/^Usd\b/, 'USD'),
-    cell: (row) => fieldCell(name, row[name], now),
-    isNumber: typeof first?.[name] === 'number',
+    head: titleOf(column),
+    isWide: column.isWide ?? false,
+    isNumber: column.kind === 'money' || column.kind === 'count',
+    cell: (row) => {
+      const cell = cellOf(column, row, now);
+      const others = below.map((one) => [one, cellOf(one, row, now)] as const);
+      const lines = others.filter(([, shown]) => shown !== '');
+      if (lines.length === 0) return cell;
+      return html`${cell}${lines.map(
+        ([one, shown]) =>
+          html`<span class="why">${one.title === undefined ? '' : `${one.title} `}${shown}</span>`,
+      )}`;
+    },
   };
 }
 
-function fieldCell(name: string, value: unknown, now: number): unknown {
-  if (value === null || value === undefined) return '';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'number') return isUsd(name) ? usdToDollars(value) : count(value);
-  const text = String(value);
-  if (/^(state|verdict|outcome)$/.test(name)) return badge(text, TONES[text] ?? 'none');
-  if (name === 'at') return clockTime(Date.parse(text));
-  if (/(_at|_until|since)$/.test(name)) return ago(text, now);
-  if (/^(id|key|ref)$/.test(name)) return html`<code>${named(text)}</code>`;
-  return /^(memo|problem|reason)$/.test(name) ? given(text) : named(text);
+/** The columns of a table for declared ones. */
+export function toTable<Row>(columns: readonly Declared<Row>[], now: number): Cells<Row>[] {
+  return columns
+    .filter(({ under }) => under === undefined)
+    .map((column) =>
+      toCells(
+        column,
+        columns.filter(({ under }) => under === column.field),
+        now,
+      ),
+    );
+}
+
+/** Shows the value of a column in a row; '' if it has none. */
+export function cellOf<Row>(column: Declared<Row>, row: Row, now: number): unknown {
+  const value = valueIn(row, column, now);
+  const kind = kindOfValue(column, value);
+  const shown = valueCell(kind, value, now);
+  if (shown === '') return '';
+  const tone = column.tone?.(row, now) ?? (kind === 'state' ? (TONES[String(value)] ?? 'none') : undefined);
+  const marked = tone === undefined ? shown : badge(shown, tone);
+  const page = column.page?.(row);
+  return page === undefined ? marked : html`<a href="/console${page}">${marked}</a>`;
+}
+
+function valueCell(kind: Kind, value: unknown, now: number): unknown {
+  if (value === null || value === undefined || value === '') return '';
+  if (typeof value === 'number' && kind === 'count') return count(value);
+  const text = textOf(kind, value);
+  switch (kind) {
+    case 'time':
+      return ago(text, now);
+    case 'moment':
+      return clockTime(Date.parse(text));
+    case 'id':
+    case 'code':
+      return html`<code>${named(text)}</code>`;
+    case 'data':
+      return text === '' ? '' : html`<span class="small">${given(text)}</span>`;
+    case 'text':
+      return given(text);
+    default:
+      return named(text);
+  }
 }
 
 /**
- * Shows rows as a table; on a narrow screen each row becomes a block. `empty` is the text of a table without rows. Times
- * are shown by their age at `now`.
+ * Shows rows as a table. On a narrow screen each row becomes a block: a line for each cell, or with `lines` two lines,
+ * of which the first has the first two columns. `empty` is the text of a table without rows. Times are shown by their
+ * age at `now`.
  */
 export function table<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   empty: string,
   now = 0,
+  layout: 'stack' | 'lines' = 'stack',
 ): Html {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
-  const all = columns.map((column) => (typeof column === 'string' ? toCells(column, rows[0], now) : column));
-  return html`<div class="scroll"><table class="stack"><thead><tr>${all.map(
-    ({ head, isNumber }) => html`<th scope="col" class="${isNumber ? 'right' : ''}">${head}</th>`,
-  )}</tr></thead><tbody>${rows.map(
-    (row) =>
-      html`<tr>${all.map(({ head, cell, isNumber }) => {
-        const content = cell(row);
-        // An empty cell has no label, so that it is hidden when each row is a block.
-        return content === '' || content === null || content === undefined
-          ? html`<td></td>`
-          : html`<td data-label="${head}" class="${isNumber ? 'right' : ''}"><span>${content}</span></td>`;
-      })}</tr>`,
-  )}</tbody></table></div>`;
+  const all = columns.map((column) =>
+    typeof column === 'string'
+      ? { ...toCells({ field: column }, [], now), isNumber: typeof rows[0]?.[column] === 'number' }
+      : column,
+  );
+  return html`<div class="scroll"><table class="${layout}"><thead><tr>${all.map(
+    (column) => html`<th scope="col" class="${classOf(column)}">${column.head}</th>`,
+  )}</tr></thead><tbody>${rows.map((row) => html`<tr>${all.map((column) => tableCell(column, row))}</tr>`)}</tbody></table></div>`;
+}
+
+function classOf<Row>({ isNumber, isWide }: Cells<Row>): string {
+  return [isNumber && 'right', isWide && 'more'].filter(Boolean).join(' ');
+}
+
+/** An empty cell has no label, so that it is hidden when each row is a block. */
+function tableCell<Row>(column: Cells<Row>, row: Row): Html {
+  const content = column.cell(row);
+  if (content === '' || content === null || content === undefined)
+    return html`<td class="${classOf(column)}"></td>`;
+  return html`<td data-label="${column.head}" class="${classOf(column)}"><span>${content}</span></td>`;
 }
 
 /** A list of names and values. Empty values are left out. */

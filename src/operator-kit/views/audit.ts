@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
+import { linkOfId } from '../columns.ts';
 import { type AuditReader, auditOutcomes, auditSources } from '../model.ts';
 import { defineView } from '../operation.ts';
 import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from './values.ts';
@@ -72,9 +73,25 @@ export const auditView = defineView({
         action: ['--action <name>', 'only this kind of action, such as alarm.acknowledge'],
         subject: ['--subject <name>', 'only actions on this subject, such as the id of an instance'],
       },
-      list: { limit: 50, hidden: ['id'], none: 'The audit log has no such entry.' },
-      toData: ({ entries }) => entries,
+      list: { limit: 50 },
     },
   ],
+  list: {
+    rows: 'entries',
+    title: 'Audit log',
+    about: 'actions of operators, the newest first',
+    none: 'The audit log has no such entry.',
+    usual: { limit: 100 },
+    columns: [
+      'at',
+      'actor',
+      'source',
+      { field: 'address', under: 'source' },
+      { field: 'action', kind: 'code' },
+      { field: 'subject', page: ({ subject }) => linkOfId(subject) },
+      'outcome',
+      { field: 'detail', kind: 'data' },
+    ],
+  },
   read: ({ store }: { store: { read: { audit: AuditReader } } }, query) => listAudit(store.read, query),
 });

@@ -49,10 +49,23 @@ export function operatorKeysView(command: string, texts: { tag: string; descript
       {
         name: 'operators ls',
         description: 'list the keys of operators',
-        list: { none: `There is no key of an operator: see \`${command} create\`.` },
-        toData: ({ keys }) => keys,
+        list: {},
       },
     ],
+    list: {
+      rows: 'keys',
+      title: 'Operators’ keys',
+      none: `There is no key of an operator: see \`${command} create\`.`,
+      columns: [
+        { field: 'id', kind: 'id' },
+        'name',
+        'key',
+        'state',
+        'created_at',
+        'revoked_at',
+        'last_used_at',
+      ],
+    },
     read: async ({ store }: { store: { read: { operatorKeys: OperatorKeyReader } } }) => ({
       keys: await listOperatorKeys(store.read),
     }),

@@ -1,22 +1,22 @@
 import type { Hono } from 'hono';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
-import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
-import { named } from '../../operator-kit/console/parts.ts';
-import { operations } from '../operate/operations.ts';
+import { viewPage } from '../../operator-kit/console/view-pages.ts';
+import { auditView } from '../../operator-kit/views/audit.ts';
+import { cordonsView } from '../operate/actions/cordons.ts';
+import { operations, operatorKeys } from '../operate/operations.ts';
+import { accountsView, keysView } from '../operate/views/accounts.ts';
+import { alarmsView, orphansView } from '../operate/views/alarms.ts';
+import { instancesView } from '../operate/views/instances.ts';
+import { workView } from '../operate/views/work.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
-import { instanceLink } from './instance-parts.ts';
-import { accountsPage } from './pages/accounts.ts';
-import { alarmsPage } from './pages/alarms.ts';
 import { capacityPage } from './pages/capacity.ts';
-import { cordonsPage } from './pages/cordons.ts';
+import { cordonForm } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
-import { instancesPage } from './pages/instances.ts';
-import { orphansPage } from './pages/orphans.ts';
+import { instanceChoices } from './pages/instances.ts';
 import { platformsPage } from './pages/platforms.ts';
-import { workPage } from './pages/work.ts';
 
 const look: Look = {
   brand: 'Berth',
@@ -30,6 +30,8 @@ const look: Look = {
     { path: '/console/platforms', name: 'Platforms' },
     { path: '/console/orphans', name: 'Orphans' },
     { path: '/console/accounts', name: 'Accounts' },
+    { path: '/console/keys', name: 'Keys' },
+    { path: '/console/operator-keys', name: 'Operators' },
     { path: '/console/audit', name: 'Audit' },
   ],
   search: {
@@ -43,19 +45,18 @@ const look: Look = {
 /** Every page below `/console`, by its path. */
 export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/', fleetPage],
-  ['/instances', instancesPage],
+  viewPage(instancesView, operations, { choices: instanceChoices }),
   ['/instances/:id', instancePage],
-  ['/alarms', alarmsPage],
-  ['/work', workPage],
+  viewPage(alarmsView, operations),
+  viewPage(workView, operations),
   ['/capacity', capacityPage],
-  ['/cordons', cordonsPage],
+  viewPage(cordonsView, operations, { below: cordonForm }),
   ['/platforms', platformsPage],
-  ['/orphans', orphansPage],
-  ['/accounts', accountsPage],
-  [
-    '/audit',
-    auditPageOf((subject) => (subject.startsWith('inst-') ? instanceLink(subject) : named(subject))),
-  ],
+  viewPage(orphansView, operations),
+  viewPage(accountsView, operations),
+  viewPage(keysView, operations),
+  viewPage(operatorKeys, operations),
+  viewPage(auditView, operations),
 ];
 
 /** The operator's pages, under `/console` of the admin listener. */

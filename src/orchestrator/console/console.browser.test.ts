@@ -119,7 +119,7 @@ it('cordons an offer: first as a dry run, then for good', async () => {
   await page.getByRole('button', { name: 'Cordon it' }).click();
   await page.locator('#cordons').getByText('l40s-1x').waitFor();
   await page.getByRole('button', { name: 'Remove cordon' }).click();
-  await page.getByText('No cordons and no planned maintenance').waitFor();
+  await page.getByText('Nothing is cordoned.').waitFor();
   expect(await shown.store.read.cordons.list()).toEqual([]);
   expect(complaints).toEqual([]);
 });

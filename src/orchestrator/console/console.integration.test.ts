@@ -222,14 +222,14 @@ it('names are cut at 255 characters [console-long-names]', async () => {
   }
 });
 
-it.each(['/console/work', `/console/instances/${LINGERING}`])(
-  '%s shows what the platform is doing, and since when that is overdue',
-  async (path) => {
-    const page = await read(path);
-    expect(page).toContain('<bdi>deleting &lt;the disk&gt;</bdi>, begun <time');
-    expect(page).toMatch(/<span class="badge bad">overdue<\/span> since <time datetime="\d{4}-/);
-  },
-);
+it('the work and an instance show what the platform is doing, and since when that is overdue', async () => {
+  const work = await read('/console/work');
+  expect(work).toContain('<bdi>deleting &lt;the disk&gt;</bdi></span><span class="why">begun <time');
+  expect(work).toMatch(/due <span class="badge bad"><time [^>]*datetime="2026-11-20T23:20:00.000Z"/);
+  const instance = await read(`/console/instances/${LINGERING}`);
+  expect(instance).toContain('<bdi>deleting &lt;the disk&gt;</bdi>, begun <time');
+  expect(instance).toMatch(/<span class="badge bad">overdue<\/span> since <time datetime="\d{4}-/);
+});
 
 it('the platforms page shows each host with its devices, silent hosts and quarantined devices [console-hosts]', async () => {
   const page = await read('/console/platforms');
@@ -333,7 +333,7 @@ describe('the instances', () => {
     expect(ids(await read('/console/instances?q=Train-LARGE'))).toEqual([STUCK]);
     expect(ids(await read(`/console/instances?q=${FAILED}`))).toEqual([FAILED]);
     expect(ids(await read('/console/instances?status=DESTROYING'))).toEqual([LINGERING]);
-    expect(await read('/console/instances?q=%25')).toContain('No instances found.');
+    expect(await read('/console/instances?q=%25')).toContain('There is no such instance.');
   });
 
   it('show their exact price, why they are stuck, and what to do', async () => {

@@ -39,6 +39,11 @@ export interface OperationDeps {
   maxLosses: LossCapOptions;
 }
 
+export const operatorKeys = operatorKeysView('berth operators', {
+  tag: 'Accounts',
+  description: 'Oldest first. Create and revoke them on the command line: `berth operators`.',
+});
+
 /** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */
 export type AnyOperation =
   | typeof statusView
@@ -57,7 +62,7 @@ export type AnyOperation =
   | typeof keysView
   | typeof createKey
   | typeof revokeKey
-  | ReturnType<typeof operatorKeysView>
+  | typeof operatorKeys
   | typeof cordonsView
   | typeof cordon
   | typeof uncordon
@@ -90,10 +95,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   keysView,
   createKey,
   revokeKey,
-  operatorKeysView('berth operators', {
-    tag: 'Accounts',
-    description: 'Oldest first. Create and revoke them on the command line: `berth operators`.',
-  }),
+  operatorKeys,
   cordonsView,
   cordon,
   uncordon,

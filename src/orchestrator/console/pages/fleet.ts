@@ -1,26 +1,23 @@
 import { toDollars } from '../../../contract/values.ts';
 import {
-  ago,
   badge,
   count,
   figure,
-  given,
   type Html,
   html,
   live,
-  named,
   shareBar,
   table,
 } from '../../../operator-kit/console/parts.ts';
+import { listTable } from '../../../operator-kit/console/view-pages.ts';
 import { span } from '../../../operator-kit/views/values.ts';
-import type { AlarmRecord } from '../../model/alarm.ts';
 import type { ProvisionOutcome } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';
+import { type AlarmRow, alarmsView, listAlarms } from '../../operate/views/alarms.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink, toneOf } from '../instance-parts.ts';
-import { subjectOf } from './alarms.ts';
 
 const HOURS = 24;
 /** How many events of the history are searched. */
@@ -35,7 +32,7 @@ export const fleetPage: Page = async (deps, { now }) => {
   const { store } = deps;
   const [placed, alarms, backlog, found, platforms, { placements }] = await Promise.all([
     store.read.instances.countByPlacement(),
-    store.read.alarms.list(),
+    listAlarms(store.read),
     store.read.work.backlog(),
     store.read.history.provisionOutcomes({ since: now - HOURS * 3_600_000, newest: EVENTS }),
     readPlatforms(deps),
@@ -101,26 +98,11 @@ ${figure(p50 === undefined ? '–' : span(p50), `p50 to ONLINE${p95 === undefine
 ${figure(toDollars(earned), 'per hour, ONLINE')}`;
 }
 
-function wrong(alarms: readonly AlarmRecord[], now: number): Html {
-  const open = alarms.filter(({ acknowledgedBy }) => acknowledgedBy === null);
+function wrong(alarms: readonly AlarmRow[], now: number): Html {
+  const open = alarms.filter(({ acknowledged_by: by }) => by === null);
   const first = [...open, ...alarms.filter((alarm) => !open.includes(alarm))].slice(0, ALARMS_SHOWN);
   const more = alarms.length - first.length;
-  return html`${table(
-    [
-      {
-        head: 'Alarm',
-        cell: (alarm) =>
-          html`${badge(alarm.kind, alarm.acknowledgedBy === null ? 'bad' : 'wait')} ${subjectOf(alarm)}<span class="why">${given(alarm.text)}</span>`,
-      },
-      {
-        head: 'Since',
-        cell: ({ since, acknowledgedBy }) =>
-          html`${ago(since, now)}${acknowledgedBy === null ? '' : html`<span class="why">acknowledged by ${named(acknowledgedBy)}</span>`}`,
-      },
-    ],
-    first,
-    'No alarm is open.',
-  )}${more > 0 ? html`<p><a href="/console/alarms">${more} more</a></p>` : ''}`;
+  return html`${listTable(alarmsView, first, now)}${more > 0 ? html`<p><a href="/console/alarms">${more} more</a></p>` : ''}`;
 }
 
 function platformList(platforms: Platforms, now: number): Html {

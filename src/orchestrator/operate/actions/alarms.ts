@@ -4,7 +4,7 @@ import { defineAction } from '../../../operator-kit/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { alarmKinds } from '../../model/alarm.ts';
 import type { Store } from '../../model/store.ts';
-import { alarmListSchema, toAlarmRow } from '../views/alarms.ts';
+import { type AlarmRow, alarmListSchema, toAlarmRow } from '../views/alarms.ts';
 
 const input = { kind: z.enum(alarmKinds), subject: z.string().optional() };
 const subjectOf = ({ kind, subject }: z.output<z.ZodObject<typeof input>>): string =>
@@ -34,11 +34,20 @@ export const acknowledgeAlarms = defineAction({
       description: 'record that you work on an alarm; without a subject, on all of that kind',
       args: { kind: ['<kind>', 'of alarm'], subject: ['[subject]'] },
       flags: { by: ['--by <name>', 'who has taken it on; default: the user of this machine'] },
-      toData: ({ alarms }, _input, _deps, actor) => ({ acknowledged: alarms.length, by: actor.name }),
-      toText: ({ alarms }, _input, _deps, actor) => [
-        `${alarms.length} acknowledged by ${actor.name}. An alarm ends when its cause does.`,
+      toData: ({ alarms }) => ({ acknowledged: alarms.length, by: alarms[0]?.acknowledged_by }),
+      toText: ({ alarms }) => [
+        `${alarms.length} acknowledged by ${alarms[0]?.acknowledged_by}. An alarm ends when its cause does.`,
       ],
     },
   ],
-  form: { title: () => 'Acknowledge an alarm', button: 'Acknowledge', page: () => '/console/alarms' },
+  form: {
+    title: () => 'Acknowledge an alarm',
+    button: 'Acknowledge',
+    page: () => '/console/alarms',
+    inRows: {
+      of: 'listAlarms',
+      fields: ({ kind, subject, acknowledged_by: by }: AlarmRow) =>
+        by === null ? { kind, subject } : undefined,
+    },
+  },
 });

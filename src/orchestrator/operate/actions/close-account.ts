@@ -9,7 +9,7 @@ import { destroyInstance } from '../../instances/destroy.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Store, Transaction } from '../../model/store.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
-import { findAccount } from '../views/accounts.ts';
+import { type AccountRow, findAccount } from '../views/accounts.ts';
 import { toRequestedBy } from './instances.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -80,6 +80,11 @@ export const deleteAccountAction = defineAction({
     button: 'Delete it',
     isDangerous: true,
     page: () => '/console/accounts',
+    inRows: {
+      of: 'listAccounts',
+      fields: ({ id, closed_at: closedAt, instances }: AccountRow) =>
+        closedAt === null || instances > 0 ? { account: id } : undefined,
+    },
     preview: ({ account }) => [`Account ${account}:`],
     dryRunWith: { drain: true },
     // If the account has no resources, `drain` is not set: resources created meanwhile were not shown, so the action

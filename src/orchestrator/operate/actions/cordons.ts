@@ -67,16 +67,40 @@ export const cordonsView = defineView({
       name: 'cordons ls',
       description: 'list cordons and planned maintenance',
       isDefault: true,
-      list: { none: 'Nothing is cordoned.' },
-      toData: ({ cordons }) => cordons,
+      list: {},
     },
     {
       name: 'maintenance ls',
       description: 'list planned and current maintenance',
-      list: { none: 'No maintenance is planned.' },
-      toData: ({ cordons }) => cordons.filter(({ maintenance }) => maintenance),
+      list: {
+        none: 'No maintenance is planned.',
+        rows: ({ cordons }) => cordons.filter(({ maintenance }) => maintenance),
+      },
     },
   ],
+  list: {
+    rows: 'cordons',
+    title: 'Cordons and maintenance',
+    about:
+      'nothing new is placed there; running instances are not affected; clients see maintenance, not cordons',
+    none: 'Nothing is cordoned.',
+    columns: [
+      { field: 'id', kind: 'id' },
+      {
+        field: 'maintenance',
+        title: 'what',
+        text: ({ maintenance }) => (maintenance ? 'maintenance' : 'cordon'),
+        tone: ({ maintenance }) => (maintenance ? 'busy' : 'wait'),
+      },
+      'kind',
+      'name',
+      'platform',
+      'since',
+      { field: 'until', kind: 'moment' },
+      'by',
+      'reason',
+    ],
+  },
   read: async ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>) => ({
     cordons: await listCordons(store.read, clock.now()),
   }),
@@ -190,7 +214,16 @@ export const uncordon = defineAction({
       ],
     },
   ],
-  form: { title: () => 'Remove a cordon', button: 'Remove cordon', page: () => PAGE },
+  form: {
+    title: () => 'Remove a cordon',
+    button: 'Remove cordon',
+    page: () => PAGE,
+    inRows: {
+      of: 'listCordons',
+      fields: ({ kind, name, platform, maintenance }: CordonRow) =>
+        maintenance ? undefined : { kind, name, platform: kind === 'platform' ? null : platform },
+    },
+  },
 });
 
 /** Plans a window without new placements. The catalog announces it to clients from now on. */
@@ -268,7 +301,15 @@ export const cancelMaintenance = defineAction({
       toText: (ended) => [`The maintenance of ${describe(ended)} has ended or is cancelled.`],
     },
   ],
-  form: { title: () => 'Cancel maintenance', button: 'Cancel', page: () => PAGE },
+  form: {
+    title: () => 'Cancel maintenance',
+    button: 'Cancel',
+    page: () => PAGE,
+    inRows: {
+      of: 'listCordons',
+      fields: ({ id, maintenance }: CordonRow) => (maintenance ? { maintenanceId: id } : undefined),
+    },
+  },
   audit: ({ maintenanceId }) => ({ action: 'maintenance.cancel', subject: maintenanceId }),
   run: ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>, { maintenanceId: id }) =>
     store.transact(async (tx) => {

@@ -21,7 +21,8 @@ import { ActionRefused } from './refused.ts';
 const planSchema = z
   .object({
     instance: z.string(),
-    account: z.string(),
+    account: z.string().meta({ description: 'Its name.' }),
+    account_id: z.string(),
     status: instanceStatusSchema,
     step: z
       .object({
@@ -48,6 +49,8 @@ interface Deps {
   clock: Pick<Clock, 'now'>;
 }
 
+type Read = Pick<Reader, 'instances' | 'work' | 'credentials'>;
+
 interface Found {
   record: InstanceRecord;
   /** Its open work. Null if there is none. */
@@ -69,9 +72,10 @@ interface InstanceOrder {
 }
 
 function instanceAction({ verb, reason, command, form, effect, run, ...texts }: InstanceOrder) {
-  const plan = async (read: Pick<Reader, 'instances' | 'work'>, id: string, isDone: boolean) => {
+  const plan = async (read: Read, id: string, isDone: boolean) => {
     const found = await find(read, id);
-    return { found, plan: toPlan(found, effect(found), isDone) };
+    const owner = await read.credentials.accountById(found.record.accountId);
+    return { found, plan: toPlan(found, owner?.name, effect(found), isDone) };
   };
   return defineAction({
     name: `${verb}Instance`,
@@ -87,13 +91,7 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
         description: command.description,
         args: { instanceId: ['<instance>'] },
         ...(reason && { flags: { reason: ['--reason <text>', 'why, for the audit log'] } }),
-        prepare: async ({ store }: Deps, { instanceId }) => ({
-          instanceId: await findInstanceId(store.read, instanceId),
-        }),
-        toText: async (planned, _input, { store }) => {
-          const owner = await store.read.credentials.accountById(planned.account);
-          return describePlan(planned, owner && `${owner.name} (${planned.account})`);
-        },
+        toText: describePlan,
       },
     ],
     form: {
@@ -104,6 +102,9 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
         ...(step?.last_problem ? [`Last attempt: ${step.last_problem}`] : []),
       ],
     },
+    resolve: async ({ store }: Deps, { instanceId }) => ({
+      instanceId: await findInstanceId(store.read, instanceId),
+    }),
     audit: ({ instanceId, reason }) => ({
       action: `instance.${verb}`,
       subject: instanceId,
@@ -211,7 +212,7 @@ export const destroyInstance = instanceAction({
 });
 
 /** @throws {ActionRefused} if there is none, or nothing is left of it */
-async function find({ instances, work }: Pick<Reader, 'instances' | 'work'>, id: string): Promise<Found> {
+async function find({ instances, work }: Read, id: string): Promise<Found> {
   const record = await instances.byId(id);
   if (record === null)
     throw new ActionRefused(`There is no instance ${id}: see \`berth instances ls\`.`, 'not_found');
@@ -224,24 +225,22 @@ async function find({ instances, work }: Pick<Reader, 'instances' | 'work'>, id:
 
 type Plan = z.output<typeof planSchema>;
 
-/** Describes a plan. `owner` is null if the account was deleted. */
-function describePlan(
-  { instance, account, status, step, effect, done }: Plan,
-  owner: string | null,
-): string[] {
+function describePlan({ instance, account, account_id: id, status, step, effect, done }: Plan): string[] {
   const problem = step?.last_problem ? `: ${step.last_problem}` : '';
   const tried = step?.attempt ? `was tried ${counted(step.attempt, 'time')}, and is` : 'is';
   return [
-    `${instance} of account ${owner ?? account} is ${status}.`,
+    `${instance} of account ${account === id ? id : `${account} (${id})`} is ${status}.`,
     ...(step === null ? [] : [`Its step ${step.kind} ${tried} due at ${step.next_try_at}${problem}.`]),
     done ? `Ordered: ${effect}.` : `A dry run; with --yes, ${effect}.`,
   ];
 }
 
-function toPlan({ record, work }: Found, effect: string, done: boolean): Plan {
+/** `account` is absent if it was deleted. */
+function toPlan({ record, work }: Found, account: string | undefined, effect: string, done: boolean): Plan {
   return {
     instance: record.id,
-    account: record.accountId,
+    account: account ?? record.accountId,
+    account_id: record.accountId,
     status: record.status,
     step: work && {
       kind: work.kind,

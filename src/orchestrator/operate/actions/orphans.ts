@@ -120,7 +120,7 @@ function command(
   verb: string,
   action: OrphanAction,
   description: string,
-): CommandSpec<Deps, { ref: string }, OrphanPlan> {
+): CommandSpec<{ ref: string }, OrphanPlan> {
   return {
     name: `orphans ${verb}`,
     description,

@@ -111,10 +111,22 @@ export const accountsView = defineView({
     {
       name: 'accounts ls',
       description: 'list the accounts',
-      list: { none: 'There is no account.' },
-      toData: ({ accounts }) => accounts,
+      list: {},
     },
   ],
+  list: {
+    rows: 'accounts',
+    title: 'Accounts',
+    none: 'There is no account.',
+    columns: [
+      'name',
+      { field: 'id', isWide: true },
+      { field: 'instances', page: ({ id }) => `/instances?account=${encodeURIComponent(id)}` },
+      'has_password',
+      'created_at',
+      'closed_at',
+    ],
+  },
   read: async ({ store }: Deps) => ({ accounts: await listAccounts(store.read) }),
 });
 
@@ -131,10 +143,24 @@ export const keysView = defineView({
     {
       name: 'keys ls',
       description: 'list the keys',
-      list: { none: 'There is no key.' },
-      toData: ({ keys }) => keys,
+      list: {},
     },
   ],
+  list: {
+    rows: 'keys',
+    title: 'Keys of accounts',
+    none: 'There is no key: see `berth keys create`.',
+    columns: [
+      { field: 'id', kind: 'id' },
+      'account',
+      'key',
+      'label',
+      'state',
+      'created_at',
+      'expires_at',
+      'last_used_at',
+    ],
+  },
   read: async ({ store: { read }, clock }: Deps, { account }) => ({
     keys: await listApiKeys(read, clock.now(), await idOfAccount(read, account)),
   }),

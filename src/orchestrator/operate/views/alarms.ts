@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { linkOfId, type Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
@@ -72,6 +73,19 @@ function isOrphan(kind: string): kind is keyof typeof orphanKinds {
   return kind in orphanKinds;
 }
 
+/** Whether an operator works on it. */
+export function toneOfAlarm({ acknowledged_by: by }: Pick<AlarmRow, 'acknowledged_by'>): Tone {
+  return by === null ? 'bad' : 'wait';
+}
+
+/** The page of what an alarm is about. */
+export function linkOfSubject({ kind, subject, platform }: AlarmRow): string | undefined {
+  const own = linkOfId(subject);
+  if (own !== undefined) return own;
+  if (isOrphan(kind)) return '/orphans';
+  return platform === null ? undefined : `/platforms/${encodeURIComponent(platform)}`;
+}
+
 interface Deps {
   store: Pick<Store, 'read'>;
 }
@@ -87,10 +101,24 @@ export const alarmsView = defineView({
     {
       name: 'alarms ls',
       description: 'list the open alarms, the oldest first',
-      list: { none: 'No alarm is open.' },
-      toData: ({ alarms }) => alarms,
+      list: {},
     },
   ],
+  list: {
+    rows: 'alarms',
+    title: 'Alarms',
+    about: 'oldest first',
+    none: 'No alarm is open.',
+    columns: [
+      { field: 'kind', title: 'alarm', kind: 'state', tone: toneOfAlarm },
+      { field: 'subject', page: linkOfSubject },
+      { field: 'platform', isWide: true },
+      'since',
+      { field: 'last_seen_at', title: 'last seen', isWide: true },
+      'acknowledged_by',
+      'text',
+    ],
+  },
   read: async ({ store }: Deps) => ({ alarms: await listAlarms(store.read) }),
 });
 
@@ -107,9 +135,15 @@ export const orphansView = defineView({
       description:
         'list machines and volumes without a row that owns them, rows that were lost, and leftover parts of either',
       isDefault: true,
-      list: { none: 'There is no orphan.' },
-      toData: ({ orphans }) => orphans,
+      list: {},
     },
   ],
+  list: {
+    rows: 'orphans',
+    title: 'Orphans',
+    about: 'machines and volumes on a platform with our tag, but without a row',
+    none: 'There is no orphan.',
+    columns: [{ field: 'kind', kind: 'state', tone: () => 'wait' }, 'ref', 'platform', 'since', 'text'],
+  },
   read: async ({ store }: Deps) => ({ orphans: await listOrphans(store.read) }),
 });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
-import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { type InstanceStatus, instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
+import { linkOfId, type Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import {
   cutPage,
@@ -311,6 +312,21 @@ function toEvent(event: HistoryEvent, index: number, all: readonly HistoryEvent[
   };
 }
 
+const TONES: Readonly<Record<InstanceStatus, Tone>> = {
+  PROVISIONING: 'busy',
+  ONLINE: 'good',
+  STOPPING: 'busy',
+  STOPPED: 'none',
+  OFFLINE: 'wait',
+  DESTROYING: 'busy',
+  DESTROYED: 'none',
+  ERROR: 'bad',
+};
+
+export function toneOf({ status }: { status: InstanceStatus }): Tone {
+  return TONES[status];
+}
+
 interface Deps {
   store: Pick<Store, 'read'>;
 }
@@ -324,7 +340,7 @@ export const instancesView = defineView({
     'Instances that are not destroyed. `q` searches id, name, owner ref, endpoint, error and cause of failure.',
   input: {
     account: z.string().optional().meta({ description: 'The name or the id of an account.' }),
-    status: instanceStatusSchema.optional(),
+    status: instanceStatusSchema.exclude(['DESTROYED']).optional(),
     offer: z.string().optional(),
     region: z.string().optional(),
     platform: z.string().optional(),
@@ -350,10 +366,28 @@ export const instancesView = defineView({
         ],
         status: ['--status <status>', 'those with one status'],
       },
-      list: { hidden: ['account_id', 'updated_at'], none: 'There is no such instance.' },
-      toData: ({ instances }) => instances,
+      list: {},
     },
   ],
+  list: {
+    rows: 'instances',
+    title: 'Instances',
+    none: 'There is no such instance.',
+    usual: { order: 'newest' },
+    columns: [
+      { field: 'id', title: 'instance', kind: 'id', page: ({ id }) => linkOfId(id) },
+      { field: 'name', under: 'id' },
+      { field: 'status', tone: toneOf },
+      'offer',
+      { field: 'region', under: 'offer' },
+      'platform',
+      { field: 'host', under: 'platform' },
+      'account',
+      'created_at',
+      { field: 'updated_at', isWide: true },
+      { field: 'error', under: 'id' },
+    ],
+  },
   read: async ({ store: { read } }: Deps, { account, offer: offerId, q: text, ...query }) =>
     listInstances(read, { ...query, accountId: await idOfAccount(read, account), offerId, text }),
 });

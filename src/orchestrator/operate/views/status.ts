@@ -83,6 +83,6 @@ export const statusView = defineView({
   summary: 'Overall state and open alarms',
   description: 'As `berth status` shows it.',
   reply: ['The state of the whole installation.', statusViewSchema],
-  commands: [{ name: 'status', toText: (status, _input, { clock }) => describe(status, clock.now()) }],
+  commands: [{ name: 'status', toText: (status, _input, now) => describe(status, now) }],
   read: ({ store, platforms }: Deps) => readStatus(store.read, platforms.keys()),
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { linkOfId, type Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { limitSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -41,10 +42,28 @@ const workRowSchema = z
   })
   .meta({ id: 'OpenWork' });
 
+type OpenWork = z.output<typeof workRowSchema>;
+
 const workListSchema = z
   .object({ work: z.array(workRowSchema), total: z.int().meta({ description: 'Number of open steps.' }) })
   .meta({ id: 'OpenWorkList' });
 export type WorkList = z.infer<typeof workListSchema>;
+
+/** Whether the phase takes longer than it should. */
+export function toneOfPhase({ phase_due_at: due }: Pick<OpenWork, 'phase_due_at'>, now: number) {
+  return due !== null && Date.parse(due) <= now ? 'bad' : undefined;
+}
+
+function nextTry({ held, runs_now, next_try_at: at }: OpenWork, now: number): string {
+  if (held) return 'held';
+  if (runs_now) return 'now';
+  return Date.parse(at) <= now ? 'due' : at;
+}
+
+function toneOfTry({ held, runs_now }: OpenWork): Tone | undefined {
+  if (held) return 'bad';
+  return runs_now ? 'busy' : undefined;
+}
 
 /** The unfinished steps, longest waiting first. */
 async function listWork(read: Pick<Reader, 'work'>, now: number, limit: number): Promise<WorkList> {
@@ -77,10 +96,29 @@ export const workView = defineView({
     {
       name: 'work ls',
       description: 'list unfinished steps, the longest waiting first',
-      list: { limit: 100, none: 'No work is open.' },
-      toData: ({ work }) => work,
+      list: { limit: 100 },
     },
   ],
+  list: {
+    rows: 'work',
+    title: 'Open work',
+    about: 'longest waiting first',
+    none: 'No work is open.',
+    usual: { limit: 200 },
+    columns: [
+      { field: 'resource', kind: 'code', page: ({ resource }) => linkOfId(resource) },
+      'step',
+      { field: 'phase', under: 'step', kind: 'text' },
+      { field: 'phase_since', title: 'begun', under: 'step', isWide: true },
+      { field: 'phase_due_at', title: 'due', under: 'step', isWide: true, tone: toneOfPhase },
+      { field: 'last_problem', under: 'step', kind: 'text' },
+      'platform',
+      { field: 'attempt', title: 'try' },
+      'waits_since',
+      { field: 'next_try_at', title: 'next try', text: nextTry, tone: toneOfTry },
+      { field: 'deadline_at', title: 'deadline' },
+    ],
+  },
   read: (deps: { store: Pick<Store, 'read'>; clock: Pick<Clock, 'now'> }, { limit = USUAL_PAGE }) =>
     listWork(deps.store.read, deps.clock.now(), limit),
 });
