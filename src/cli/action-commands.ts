@@ -8,23 +8,28 @@ import type { Config } from '../config/schema.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
 import { addActions } from './add-actions.ts';
-import { localTarget, onTarget } from './context/target.ts';
-import { actionOn, withDatabase } from './database.ts';
+import { localTarget, type OfTenant, onTarget, type Target } from './context/target.ts';
+import { actionOn, type Body, withDatabase } from './database.ts';
 import { withOperatorKeys } from './operators-command.ts';
 import { loadFor, onDatabase } from './orchestrator-database.ts';
 
 /** Adds the orchestrator's views and actions to the command of their noun. */
-export function withActions(noun: Command): Command {
+export function withActions(noun: Command, ofTenants: Readonly<Record<string, OfTenant>> = {}): Command {
   return addActions<OperationDeps>(noun, operations, (command, body) =>
-    onTarget(
-      'orchestrator',
-      withDatabase(command),
-      actionOn(orchestratorStores, loadFor, (deps, ...args: unknown[]) =>
-        body(localTarget(toOperationDeps(deps)), ...args),
-      ),
-      body,
-    ),
+    onOrchestrator(command, body, ofTenants[command.name()]),
   );
+}
+
+/** Runs `body` on the database of `berth serve`, or on the server of the context. */
+export function onOrchestrator(
+  command: Command,
+  body: Body<Target<OperationDeps>, unknown[]>,
+  ofTenant?: OfTenant,
+): Command {
+  const local = actionOn(orchestratorStores, loadFor, (deps, ...args: unknown[]) =>
+    body(localTarget(toOperationDeps(deps)), ...args),
+  );
+  return onTarget('orchestrator', withDatabase(command), local, body, ofTenant);
 }
 
 /** Creates `berth operators`. */

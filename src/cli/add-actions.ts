@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from 'commander';
 import { columnsOf, toColumns } from '../operator-kit/columns.ts';
 import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
 import { Fatal } from '../ports/errors.ts';
+import { type ConfirmFlags, isConfirmed, withConfirm } from './confirm.ts';
 import type { OnTarget } from './context/target.ts';
 import { parseCount, parseMinutes, parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
 import {
@@ -30,8 +31,7 @@ export function addActions<Deps>(
     for (const spec of action.commands ?? []) {
       const [first, verb] = spec.name.split(' ');
       if (first !== noun.name()) continue;
-      const { isDefault } = spec;
-      build(verb === undefined ? noun : noun.command(verb, { isDefault }), action, spec, on);
+      build(verb === undefined ? noun : noun.command(verb, { isDefault: verb === 'ls' }), action, spec, on);
     }
   // The help of every noun begins with `create`.
   const isLater = (command: Command): number => Number(command.name() !== 'create');
@@ -47,6 +47,7 @@ function build<Deps>(command: Command, action: Operation<Deps>, spec: CommandSpe
     command.addArgument(choices === undefined ? argument : argument.choices(choices));
   }
   const names = Object.keys(args);
+  const asks = changesSomething(action);
   on(command, async (target, ...given) => {
     const options = given[names.length] as ListFlags & Record<string, unknown>;
     const now = target.clock.now();
@@ -61,21 +62,44 @@ function build<Deps>(command: Command, action: Operation<Deps>, spec: CommandSpe
       ),
     ];
     const input = {
-      ...(action.dryRun && { dry_run: options['yes'] !== true }),
       ...(list && { limit: (options.limit ?? ALL) + 1 }),
       ...fixed,
       ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const reply = await target.perform(action, input, options['by'] as string | undefined);
-    printReply(action, spec, { reply, input, options, now });
+    const perform = async (given: Record<string, unknown>): Promise<void> => {
+      const reply = await target.perform(action, given, options['by'] as string | undefined);
+      printReply(action, spec, { reply, input: given, options, now });
+    };
+    const showPlan = () =>
+      action.dryRun === undefined
+        ? printPlan(action, { input, options })
+        : perform({ ...input, dry_run: true });
+    if (asks && !(await isConfirmed(options as ConfirmFlags, showPlan))) return;
+    await perform({ ...input, ...(action.dryRun && { dry_run: false }) });
   });
   if (description !== undefined) command.description(description);
-  if (action.dryRun && fixed['dry_run'] === undefined)
-    command.option('--yes', 'do it; without this flag, say what would be done');
+  if (asks) withConfirm(command);
   if (list === undefined) withOutput(command);
   else withList(command, list.limit);
   for (const [name, flag] of Object.entries(flags))
     command.addOption(optionOf(flag, name, action.input[name]));
+}
+
+/** Whether it changes or ends what there is. What creates something does not ask. */
+function changesSomething({ method, status }: Operation<never>): boolean {
+  return method === 'post' && status !== 201;
+}
+
+/** The plan of an action without a dry run: what it does, and to what. */
+function printPlan(
+  { summary, description }: Operation<never>,
+  { input, options }: Pick<Answered, 'input' | 'options'>,
+): void {
+  if (isData(options)) printData(options, { done: false, action: summary, input });
+  else {
+    printPart(`${summary}. ${description}`);
+    if (Object.keys(input).length > 0) printPart(input);
+  }
 }
 
 interface Answered {

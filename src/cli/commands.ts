@@ -77,6 +77,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       'test your own driver, in any language, before you sell from it',
       async () => (await import('./driver-command.ts')).driverCommand(),
     ],
+    version: ['print the version', async () => (await import('./version-command.ts')).versionCommand()],
     simulator: [
       'run the simulated platform as a separate server that several `berth serve` share by platform.address, with the units of the catalog; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
       async () => (await import('./simulator-command.ts')).simulatorCommand(),

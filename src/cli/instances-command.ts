@@ -11,6 +11,8 @@ import {
 import { Fatal } from '../ports/errors.ts';
 import { printLine } from '../runtime/print.ts';
 import { withActions } from './action-commands.ts';
+import { addMachineCommands } from './machines/commands.ts';
+import { tenantCommands } from './machines/tenant-commands.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import {
   cutName,
@@ -44,6 +46,7 @@ export function instancesCommand(): Command {
         printLine('');
         printEvents(events, await accountNames(read));
       },
+      tenantCommands['show'],
     ),
   ).description('show an instance: its row, its open work, a diagnosis, and its history');
   withList(
@@ -62,7 +65,8 @@ export function instancesCommand(): Command {
   ).description(
     'show the history of an instance: changes of status with their causes, calls to the platform, SSH proofs; --limit shows the last ones',
   );
-  return withActions(instances);
+  addMachineCommands(instances);
+  return withActions(instances, tenantCommands);
 }
 
 function nothingKnown(id: string): Fatal {

@@ -4,6 +4,7 @@ import { createOperatorKey, revokeOperatorKey } from '../operator-kit/keys.ts';
 import type { AuditWriter, OperatorKeyWriter } from '../operator-kit/model.ts';
 import { toTime } from '../operator-kit/views/values.ts';
 import type { Clock, Random } from '../ports/clock.ts';
+import { type ConfirmFlags, isConfirmed, withConfirm } from './confirm.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
@@ -11,6 +12,8 @@ import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 interface OperatorsStore {
   transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
 }
+
+type RevokeFlags = OutputFlag & ConfirmFlags;
 
 /** Runs a body on the database of a product. */
 type OnOperators = <Args extends unknown[]>(
@@ -31,7 +34,9 @@ export function withOperatorKeys(operators: Command, on: OnOperators, name: stri
     }),
   ).description('create a key of an operator and print it; it is shown only this once');
   withOutput(
-    on(operators.command('revoke <id>'), async (deps, id: string, flags: OutputFlag) => {
+    on(withConfirm(operators.command('revoke <id>')), async (deps, id: string, flags: RevokeFlags) => {
+      const plan = `Key ${id} ends at once, with every session of the console that it began.`;
+      if (!(await isConfirmed(flags, () => printDone(flags, { id, done: false }, plan)))) return;
       const action = { action: 'operator_key.revoke', subject: id };
       const { revokedAt } = await audited(deps, localActor(), action, (store) =>
         revokeOperatorKey({ ...deps, store, command: name }, id),

@@ -119,7 +119,7 @@ describe('a command through a server', () => {
     expect((await run('accounts', 'ls')).split('\n')[2]).toMatch(/^acme /);
     const key = JSON.parse(await run('keys', 'create', '--account', 'acme', '--expires', '7d', '--json'));
     expect((await berth.request('GET', '/instances', { key: key.api_key })).status).toBe(200);
-    expect(await run('keys', 'revoke', key.id)).toMatch(/is revoked since/);
+    expect(await run('keys', 'revoke', key.id, '--yes')).toMatch(/is revoked since/);
     const [latest] = JSON.parse(await run('audit', 'ls', '--subject', key.id, '--json'));
     expect(latest).toMatchObject({ action: 'key.revoke', actor: 'ann', source: 'api' });
   });
@@ -147,7 +147,7 @@ describe('a command through a server', () => {
 
   it('prints the refusal of the server', async () => {
     await useServer();
-    expect(await refusal('keys', 'revoke', 'key-none')).toMatch(/^berth: There is no key/);
+    expect(await refusal('keys', 'revoke', 'key-none', '--yes')).toMatch(/^berth: There is no key/);
     expect(await refusal('keys', 'ls', '--context', 'local', '--database', 'sqlite:/nowhere/b.db')).toMatch(
       'There is no database /nowhere/b.db yet',
     );

@@ -8,6 +8,7 @@ import { MAX_PAGE } from '../../operator-kit/views/values.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { assertKind, type Context, readCa, readKey } from './contexts.ts';
+import { unreachable } from './unreachable.ts';
 
 const TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -91,7 +92,12 @@ async function call(caller: Caller, operation: AnyOperation, input: Input): Prom
     );
     return { status: reply.status, text: await readText(reply.body) };
   }).catch((error: Error) => {
-    throw unreachable(context, error, operation.method === 'post');
+    const isUnknown = operation.method === 'post' && !(error instanceof NotConnected);
+    throw unreachable(
+      context,
+      error,
+      isUnknown ? ' It is unknown whether this was done: see `berth audit`.' : '',
+    );
   });
   const value = parseJson(text);
   if (status >= 200 && status < 300) return asReply(context, operation, value);
@@ -142,25 +148,6 @@ function asReply({ name, url }: Context, { reply: [, schema] }: AnyOperation, va
   if (schema.safeParse(value).success) return value;
   throw new Fatal(
     `The answer of ${url} (context ${name}) is not one that this program knows: use the version of the server, which its console shows; this one's is printed by \`berth version\`.`,
-  );
-}
-
-function unreachable({ name, url, ca_file: ca }: Context, cause: Error, isAction: boolean): Fatal {
-  const code = String((cause.cause as { code?: unknown } | undefined)?.code ?? '');
-  if (/CERT|SIGNED|VERIFY|ISSUER/.test(code)) {
-    const remedy =
-      ca === undefined
-        ? 'for a private certificate authority, add the context again with --ca-file'
-        : `check that ${ca} has the certificate of its authority, and that the URL has the name in its certificate`;
-    return new Fatal(`The certificate of ${url} (context ${name}) is not trusted (${code}): ${remedy}.`, {
-      cause,
-    });
-  }
-  const isUnknown = isAction && !(cause instanceof NotConnected);
-  const reason = cause.message.replace(/\.$/, '');
-  return new Fatal(
-    `The server ${url} of the context ${name} does not answer (${reason}): check that it runs, and the address with \`berth context show ${name}\`.${isUnknown ? ' It is unknown whether this was done: see `berth audit`.' : ''}`,
-    { cause },
   );
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { systemClock } from '../../runtime/system.ts';
 import type { Body } from '../database.ts';
 import { localActor } from '../local-actor.ts';
-import { contextOf, withContext } from './contexts.ts';
+import { type Context, contextOf, withContext } from './contexts.ts';
 
 /** Where a command reads and acts: the database, or a server. */
 export interface Target<Deps> {
@@ -25,16 +25,21 @@ export function localTarget<Deps extends { clock: Clock }>(deps: Deps): Target<D
   };
 }
 
+/** What a command does with the key of an account. */
+export type OfTenant = (context: Context, ...args: never[]) => Promise<void>;
+
 /** Runs `body` on the server of the context, or else what `local` runs. */
 export function onTarget<Deps>(
   product: Product,
   command: Command,
   local: (...args: unknown[]) => Promise<void>,
   body: Body<Target<Deps>, unknown[]>,
+  ofTenant?: OfTenant,
 ): Command {
   return withContext(command).action(async (...args: unknown[]) => {
     const context = contextOf(args.at(-1) as Command);
     if (context === undefined) return local(...args);
+    if (context.kind === 'account' && ofTenant !== undefined) return ofTenant(context, ...(args as never[]));
     const { withOperatorServer } = await import('./operator-server.ts');
     await withOperatorServer(context, product, (perform) => body({ clock: systemClock, perform }, ...args));
   });

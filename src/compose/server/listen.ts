@@ -24,17 +24,13 @@ export async function listen(
   parts: WireParts,
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
-  const { host, port, trusted_proxies: proxies = 0 } = config.server;
+  const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
   // Behind a proxy, all connections come from the proxy's address.
   const connectionsPerAddress = proxies > 0 ? 0 : config.server.connections_per_address;
-  const { server, start } = createServer(
-    config.server,
-    '--tls',
-    { connectionsPerAddress, ...parts },
-    listener,
-  );
+  const address = { host, port, tls };
+  const { server, start } = createServer(address, '--tls', { connectionsPerAddress, ...parts }, listener);
   try {
-    return { server, origin: await start({ host, port }) };
+    return { server, origin: await start() };
   } catch (error) {
     throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });
   }
@@ -42,21 +38,24 @@ export async function listen(
 
 /** Creates a server. `start` listens, keeps the certificate up to date, and returns the origin. @throws {Fatal} */
 function createServer(
-  { tls: files }: Pick<Config['server'], 'tls'>,
+  { tls: files, ...address }: Pick<Config['server'], 'host' | 'port' | 'tls'>,
   flag: TlsFlag,
   { certificateSeen: seen, ...parts }: WireParts & Pick<ServerOptions, 'connectionsPerAddress'>,
   listener: RequestListener,
 ) {
   // The stamp is taken before the files are read, so that any later renewal is noticed.
   const stamp = files && stampOf(files);
-  const options = { tls: files && readTls(files, flag), requestTimeoutMs: REQUEST_TIMEOUT_MS, ...parts };
+  const tls = files && readTls(files, flag);
+  const options = { ...address, tls, requestTimeoutMs: REQUEST_TIMEOUT_MS, ...parts };
   const server = new HttpServer(listener, options);
-  const start = async ({ host, port }: { host: string; port: number }): Promise<string> => {
-    const taken = await server.listen({ host, port });
+  const start = async (): Promise<string> => {
+    const taken = await server.listen(options);
     if (options.tls !== undefined) seen?.({ pem: options.tls.cert.toString() });
-    if (files !== undefined)
-      renewTls(files, server, { clock: systemClock, log: parts.log, seen, stamp, flag });
-    return `${options.tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}`;
+    if (files !== undefined) {
+      const { log } = parts;
+      renewTls(files, server, { clock: systemClock, log, seen, flag, ...(stamp !== undefined && { stamp }) });
+    }
+    return `${options.tls === undefined ? 'http' : 'https'}://${urlHost(address.host)}:${taken}`;
   };
   return { server, start };
 }
@@ -85,12 +84,12 @@ export async function listenAdmin(
   const { host, port: named, tls } = config.server.admin;
   const port = named ?? (config.server.port === 0 ? 0 : defaultPort);
   let listener = notReady;
-  const { server, start } = createServer({ tls }, '--admin-tls', parts, (request, response) =>
+  const { server, start } = createServer({ host, port, tls }, '--admin-tls', parts, (request, response) =>
     listener(request, response),
   );
   try {
     const admin: AdminServer = {
-      url: await start({ host, port }),
+      url: await start(),
       serve: (next) => {
         listener = next;
       },

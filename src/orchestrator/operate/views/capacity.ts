@@ -255,7 +255,6 @@ export const capacityView = defineView({
     {
       name: 'capacity ls',
       description: 'list sold units, and why an offer has none available',
-      isDefault: true,
       toData: (capacity) => ({ ...capacity, placements: toKnown(capacity) }),
       toText: describe,
     },

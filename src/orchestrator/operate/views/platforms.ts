@@ -175,7 +175,6 @@ export const platformsView = defineView({
     {
       name: 'platforms ls',
       description: 'list the platforms: their health, and the hosts that have instances',
-      isDefault: true,
       toData: ({ platforms }) => platforms,
       toText: describe,
     },

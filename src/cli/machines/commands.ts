@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { onOrchestrator } from '../action-commands.ts';
+import type { Context } from '../context/contexts.ts';
+import { withOutput } from '../print-records.ts';
+import { createMachine, withCreateFlags } from './create-command.ts';
+import { logIn, printConsole } from './login-commands.ts';
+import type { Machines } from './machine.ts';
+import { operatorMachines } from './operator-machines.ts';
+import { withTenant } from './tenant.ts';
+
+/** Adds what makes and uses an instance, with the key of an operator or of an account. */
+export function addMachineCommands(instances: Command): void {
+  onMachines(withCreateFlags(instances.command('create')), (machines, flags) =>
+    createMachine(machines, flags as never),
+  );
+  onMachines(
+    withOutput(instances.command('ssh <instance> [command...]'))
+      .description("log in with OpenSSH's ssh, or run a command there after --")
+      .option('-i, --identity <file>', 'the private key; default: as ssh chooses'),
+    (machines, given, words, flags) =>
+      logIn(machines, given as string, words as string[], flags as { identity?: string }),
+  );
+  onMachines(
+    withOutput(instances.command('console <instance>')).description(
+      "print what is stored of the guest's serial log, for operators: the last lines of a machine that failed",
+    ),
+    (machines, given, flags) => printConsole(machines, given as string, flags as object),
+  );
+}
+
+function onMachines(
+  command: Command,
+  body: (machines: Machines, ...args: unknown[]) => Promise<void>,
+): Command {
+  return onOrchestrator(
+    command,
+    (target, ...args) => body(operatorMachines(target), ...args),
+    (context: Context, ...args: unknown[]) => withTenant(context, (machines) => body(machines, ...args)),
+  );
+}
