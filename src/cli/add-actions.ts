@@ -121,10 +121,11 @@ function printReply<Deps>(
       list.rows?.(reply) ?? (toData?.(reply, input) as object[]) ?? (reply as Rows)[declared?.rows ?? ''];
     const columns =
       declared === undefined ? columnsOf(rows[0] ?? {}, list.hidden) : toColumns(declared.columns);
-    printRows(rows, options, { columns, none: list.none ?? declared?.none, now });
+    const { none = declared?.none, fromEnd } = list;
+    printRows(rows, options, { columns, none, now, fromEnd });
   } else if (isData(options)) printData(options, toData === undefined ? reply : toData(reply, input));
-  else if (toText === undefined) printDetail(detail, reply as object, shown);
-  else for (const part of toText(reply, input, now)) printPart(part, shown);
+  else if (detail !== undefined || toText === undefined) printDetail(detail, reply as object, shown);
+  if (!isData(options)) for (const part of toText?.(reply, input, now) ?? []) printPart(part, shown);
 }
 
 type Rows = Record<string, object[]>;

@@ -22,8 +22,8 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     ],
     losses: ['instances that the platform lost: how many ended, the cap, and which are held'],
     instances: [
-      'list instances, show their open work and history, retry or delete them',
-      async () => (await import('./instances-command.ts')).instancesCommand(),
+      'create, list and use instances, show their open work and history, retry or delete them',
+      async () => (await import('./machines/commands.ts')).instancesCommand(),
     ],
     status: ['instances, platforms, open work and alarms, on one screen'],
     work: ['unfinished steps of work'],

@@ -231,7 +231,9 @@ it('lists the alarms, and records who acknowledged one [alarms-command]', async 
     await tx.alarms.put({ ...alarm, subject: 'west', since: at + 1, lastSeenAt: at + 1 });
   });
   await store.close();
-  expect(await run('alarms', 'ack', 'platform_down', 'west', '--by', 'ann', '--yes')).toContain('acknowledged by ann');
+  expect(await run('alarms', 'ack', 'platform_down', 'west', '--by', 'ann', '--yes')).toContain(
+    'acknowledged by ann',
+  );
   const [east, west] = JSON.parse(await run('alarms', 'ls', '--json'));
   expect(east).toEqual({
     kind: 'platform_down',

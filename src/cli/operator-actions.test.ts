@@ -166,6 +166,32 @@ describe('what an operator does to an instance', () => {
   });
 });
 
+it('ids are accepted as the tables shorten them [short-ids]', async () => {
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  const id = (digits: string) => `inst-${digits.padEnd(32, '0')}`;
+  for (const digits of ['aaaa1', 'aaaa2', 'bbbb'])
+    await store.transact((tx) => tx.instances.insert({ ...instance(id(digits)), accountId: 'acct-ann' }));
+  await store.close();
+  expect(await run('instances', 'ls')).toMatch(/\ninst-bbbb0000 /);
+  expect(JSON.parse(await run('instances', 'show', 'inst-bbbb0000', '--json'))).toMatchObject({
+    id: id('bbbb'),
+  });
+  expect(await refusal('instances', 'show', 'inst-aaaa')).toMatch('2 instances match inst-aaaa: ');
+  expect(await run('instances', 'rm', 'inst-aaaa2', '--dry-run')).toMatch(
+    new RegExp(`^${id('aaaa2')} of account ann`),
+  );
+  const key = JSON.parse(await run('keys', 'create', '--account', 'ann', '--json'));
+  expect(await run('keys', 'revoke', key.id.slice(0, 12), '--yes')).toContain(
+    `Key ${key.id} is revoked since `,
+  );
+  const operator = JSON.parse(await run('operators', 'create', 'eve', '--json'));
+  expect(await run('operators', 'revoke', operator.id.slice(0, 8), '--yes')).toContain(
+    `Key ${operator.id} is`,
+  );
+  const [revoked] = JSON.parse(await run('audit', 'ls', '--action', 'key.revoke', '--json'));
+  expect(revoked).toMatchObject({ subject: key.id });
+});
+
 it('a decision about an orphan is described first, and names where to see its outcome [orphans-command]', async () => {
   const [machine, volume] = ['berth-inst-9', `berth-vol-${'0'.repeat(32)}`];
   const store = openSqliteStore(join(folder, 'berth.db'));

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { audited } from '../operator-kit/audit.ts';
+import { completeId } from '../operator-kit/complete-id.ts';
 import { createOperatorKey, revokeOperatorKey } from '../operator-kit/keys.ts';
 import type { AuditWriter, OperatorKeyWriter } from '../operator-kit/model.ts';
 import { toTime } from '../operator-kit/views/values.ts';
@@ -34,7 +35,12 @@ export function withOperatorKeys(operators: Command, on: OnOperators, name: stri
     }),
   ).description('create a key of an operator and print it; it is shown only this once');
   withOutput(
-    on(withConfirm(operators.command('revoke <id>')), async (deps, id: string, flags: RevokeFlags) => {
+    on(withConfirm(operators.command('revoke <id>')), async (deps, given: string, flags: RevokeFlags) => {
+      const keys = await deps.store.transact((tx) => tx.operatorKeys.list());
+      const id = completeId(
+        keys.map((key) => key.id),
+        given,
+      );
       const plan = `Key ${id} ends at once, with every session of the console that it began.`;
       if (!(await isConfirmed(flags, () => printDone(flags, { id, done: false }, plan)))) return;
       const action = { action: 'operator_key.revoke', subject: id };

@@ -3,7 +3,6 @@ import { orchestratorStores, type StoreDeps } from '../compose/stores/orchestrat
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { onlyLocal, withContext } from './context/contexts.ts';
-import type { OfTenant } from './context/target.ts';
 import { actionOn, type Body, withDatabase } from './database.ts';
 
 /** Loads the configuration of `berth serve`. The flags may be before or after the command's name. */
@@ -16,8 +15,7 @@ export function loadFor(command: Command): Config {
 export function onDatabase<Args extends unknown[]>(
   command: Command,
   body: Body<StoreDeps & { config: Config }, Args>,
-  ofTenant?: OfTenant,
 ): Command {
   const local = actionOn(orchestratorStores, loadFor, body);
-  return withContext(withDatabase(command)).action(onlyLocal(local, ofTenant));
+  return withContext(withDatabase(command)).action(onlyLocal(local));
 }

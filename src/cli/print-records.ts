@@ -86,15 +86,17 @@ interface ListTexts {
   columns?: readonly Column[];
   none?: string | undefined;
   now?: number;
+  fromEnd?: true | undefined;
 }
 
 /** Prints rows as a table, or as data. */
 export function printRows(
   all: readonly object[],
   flags: ListFlags,
-  { columns = columnsOf(all[0] ?? {}), none, now = 0 }: ListTexts = {},
+  { columns = columnsOf(all[0] ?? {}), none, now = 0, fromEnd }: ListTexts = {},
 ): void {
-  const rows = all.slice(0, flags.limit);
+  const { limit = all.length } = flags;
+  const rows = fromEnd && limit > 0 ? all.slice(-limit) : all.slice(0, limit);
   if (isData(flags)) printData(flags, rows);
   else if (rows.length === 0 && none !== undefined) printLine(none);
   else {

@@ -122,13 +122,13 @@ describe('on a database', () => {
     expect(await call('keys', 'ls', '-o', 'xml')).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'berth: --output xml: give one of table, json, yaml: see `berth keys ls --help`.\n',
+      stderr: 'berth: --output xml: give one of table, wide, json, yaml: see `berth keys ls --help`.\n',
     });
   });
 
   it('shows the names of instances and of accounts', async () => {
     expect(await run('instances', 'ls', '--limit', '1')).toMatch(
-      /^ID +NAME +STATUS .* ACCOUNT .*\ninst-1 +web +PROVISIONING .* ann +1970-\S+ +-\nThere are more rows: give a --limit above 1\.\n$/,
+      /^INSTANCE +NAME +STATUS .* ACCOUNT +AGE .*\ninst-1 +web +PROVISIONING .* ann +\d+y +-\nThere are more rows: give a --limit above 1\.\n$/,
     );
     expect(JSON.parse(await run('instances', 'ls', '--account', 'ann', '--json'))).toHaveLength(4);
   });
@@ -181,7 +181,7 @@ describe('on a database', () => {
       const { code, stdout, stderr } = await call('instances', verb, 'db');
       expect([code, stdout]).toEqual([1, '']);
       expect(stderr).toBe(
-        'berth: 2 instances are named db: inst-2 (PROVISIONING, account ann, here), inst-3 (PROVISIONING, account ann, there). Give the id of the one that you mean.\n',
+        'berth: 2 instances match db: inst-2 (PROVISIONING, account ann, here), inst-3 (PROVISIONING, account ann, there). Give the id of the one that you mean.\n',
       );
     },
   );

@@ -1,5 +1,4 @@
 import { usdToDollars } from '../contract/values.ts';
-import { headOf, isUsd } from './views/values.ts';
 
 /**
  * The state of an item: good · under way · waiting or nearly wrong · wrong · neutral. Colour is never the only sign.
@@ -86,6 +85,16 @@ export function columnsOf(row: object, hidden: readonly string[] = []): Column[]
   return Object.keys(row)
     .filter((field) => !hidden.includes(field))
     .map((field) => ({ field }));
+}
+
+/** The heading of a field: `last used` of `last_used_at`. */
+function headOf(name: string): string {
+  return name.replace(/^has_|_(at|id|usd)$/g, '').replaceAll('_', ' ');
+}
+
+/** Whether a field is an amount in US dollars. */
+function isUsd(name: string): boolean {
+  return /(^|_)usd(_|$)/.test(name);
 }
 
 const NAMES: ReadonlySet<string> = new Set(['name', 'account', 'label', 'host', 'owner', 'actor', 'by']);

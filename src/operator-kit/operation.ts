@@ -54,10 +54,12 @@ export interface CommandSpec<In = Input, Reply = unknown> {
     hidden?: readonly string[];
     none?: string;
     rows?(reply: Reply): readonly object[];
+    /** `--limit` shows the last rows. */
+    fromEnd?: true;
   };
   /** Data for programs; default: the reply. */
   toData?(reply: Reply, input: In): unknown;
-  /** Text for people; default: as the `detail` of the view says. */
+  /** Text for people, after the list or the facts of the view. */
   toText?(reply: Reply, input: In, now: number): readonly TextPart[];
 }
 

@@ -233,6 +233,8 @@ export function describeInstances(storeOf: () => Store): void {
       expect(await found({ offerId: 'big' })).toEqual(['b']);
       expect(await found({ region: 'there' })).toEqual(['c']);
       expect(await found({ platform: 'east', host: 'node-1' })).toEqual(['b']);
+      expect(await found({ idPrefix: 'a' })).toEqual(['a']);
+      expect(await found({ idPrefix: '%' })).toEqual([]);
       expect(await found({ text: 'training' })).toEqual(['a']);
       expect(await found({ text: '100%' })).toEqual(['a']);
       expect(await found({ text: '%' })).toEqual(['a']);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Actor } from '../../src/operator-kit/model.ts';
 import { destroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
-import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
+import { readInstance } from '../../src/orchestrator/operate/views/instance.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;

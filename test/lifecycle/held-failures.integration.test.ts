@@ -3,7 +3,7 @@ import type { Actor } from '../../src/operator-kit/model.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { releaseInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { readCapacity } from '../../src/orchestrator/operate/views/capacity.ts';
-import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
+import { readInstance } from '../../src/orchestrator/operate/views/instance.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };

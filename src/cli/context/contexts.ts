@@ -101,14 +101,10 @@ export function contextOf(command: Command): Context | undefined {
 }
 
 /** An action that needs the database: it is refused while a server is in use. */
-export function onlyLocal(
-  action: (...args: unknown[]) => Promise<void>,
-  ofTenant?: (context: Context, ...args: never[]) => Promise<void>,
-): typeof action {
+export function onlyLocal(action: (...args: unknown[]) => Promise<void>): typeof action {
   return async (...args) => {
     const context = contextOf(args.at(-1) as Command);
     if (context === undefined) return action(...args);
-    if (context.kind === 'account' && ofTenant !== undefined) return ofTenant(context, ...(args as never[]));
     throw new Fatal(
       `This command needs the database, and the context ${context.name} is a server: run it on the machine of the server, with --context local.`,
     );

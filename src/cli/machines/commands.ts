@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
-import { onOrchestrator } from '../action-commands.ts';
+import { Command } from 'commander';
+import { onOrchestrator, withActions } from '../action-commands.ts';
 import type { Context } from '../context/contexts.ts';
 import { withOutput } from '../print-records.ts';
 import { createMachine, withCreateFlags } from './create-command.ts';
@@ -7,9 +7,11 @@ import { logIn, printConsole } from './login-commands.ts';
 import type { Machines } from './machine.ts';
 import { operatorMachines } from './operator-machines.ts';
 import { withTenant } from './tenant.ts';
+import { tenantCommands } from './tenant-commands.ts';
 
-/** Adds what makes and uses an instance, with the key of an operator or of an account. */
-export function addMachineCommands(instances: Command): void {
+/** `berth instances`: makes, lists and uses instances, with the key of an operator or of an account. */
+export function instancesCommand(): Command {
+  const instances = new Command('instances');
   onMachines(withCreateFlags(instances.command('create')), (machines, flags) =>
     createMachine(machines, flags as never),
   );
@@ -26,6 +28,7 @@ export function addMachineCommands(instances: Command): void {
     ),
     (machines, given, flags) => printConsole(machines, given as string, flags as object),
   );
+  return withActions(instances, tenantCommands);
 }
 
 function onMachines(

@@ -52,7 +52,7 @@ const as = (context: string, verb: string, ...args: string[]): string[] => [
   ...['instances', verb, '--context', context],
   ...args,
 ];
-const createArgs = (name: string, ...more: string[]): string[] => [
+const createArgs = (name: string, ...more: string[]): [string, ...string[]] => [
   ...['create', '--offer', OFFER, '--region', REGION, '--key', key, '--name', name],
   ...more,
 ];
@@ -110,8 +110,8 @@ describe("with a tenant's key", () => {
   });
 
   it("the server's refusals are printed, and what to do about a key that it does not know", async () => {
-    const unknown = createArgs('x').map((word) => (word === OFFER ? 'none' : word));
-    expect(await refusal(...as('tenant', ...unknown))).toMatch(/^berth: .*expected the id of an offer/);
+    const unknown = as('tenant', ...createArgs('x')).map((word) => (word === OFFER ? 'none' : word));
+    expect(await refusal(...unknown)).toMatch(/^berth: .*expected the id of an offer/);
     expect(await refusal(...as('tenant', 'stop', 'nobody', '--yes'))).toMatch(
       'There is no instance nobody: see `berth instances ls`',
     );

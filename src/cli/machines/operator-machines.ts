@@ -1,11 +1,7 @@
 import { createInstance } from '../../orchestrator/operate/actions/create-instance.ts';
 import type { OperationDeps } from '../../orchestrator/operate/operations.ts';
-import {
-  type InstanceDetail,
-  type InstancePage,
-  instancesView,
-  instanceView,
-} from '../../orchestrator/operate/views/instances.ts';
+import { type InstanceDetail, instanceView } from '../../orchestrator/operate/views/instance.ts';
+import { type InstancePage, instancesView } from '../../orchestrator/operate/views/instances.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Target } from '../context/target.ts';
 import type { Machine, Machines } from './machine.ts';

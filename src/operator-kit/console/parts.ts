@@ -44,12 +44,6 @@ function toEscape(character: string): string {
   return `\\u${character.codePointAt(0)?.toString(16).padStart(4, '0')}`;
 }
 
-/** Formats how long a call took: `340 ms`, `2.4 s`, `3 min`. */
-export function took(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
-}
-
 /** Formats a time as `2026-11-23 03:12:45`, in UTC like the log. */
 function moment(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ');

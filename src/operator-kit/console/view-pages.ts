@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { type AnyList, titleOf, toColumns } from '../columns.ts';
+import { type AnyList, type Column, type Columns, titleOf, toColumns } from '../columns.ts';
 import type { Actor } from '../model.ts';
 import { kindOf, type Operation, splitInput } from '../operation.ts';
-import { headOf } from '../views/values.ts';
 import { actionForm, actionLink } from './action-pages.ts';
 import type { Page, PageRequest } from './deps.ts';
 import {
@@ -83,20 +82,26 @@ function objectPage<Deps>(
     const reply = await read(view, deps, request, params).catch(noneIfNotFound);
     if (reply === null) return null;
     const title = detail.title(reply);
-    const entries = toColumns(detail.facts).map(
-      (column) => [titleOf(column), cellOf(column, reply, now)] as const,
-    );
     const buttons = actionsIn(view, actions, request)?.cell(reply);
     return {
       title,
       body: html`<div class="head"><h1>${title}</h1>${buttons ?? ''}</div>
-${(await above?.(deps, request, reply)) ?? ''}${live('facts', facts(entries))}
+${(await above?.(deps, request, reply)) ?? ''}${live('facts', declaredFacts(detail.facts, reply, now))}
 ${(detail.lists ?? []).map((list) => {
   const rows = rowsOf(list, reply[list.rows] as Row[], undefined, now);
   return live(list.rows, html`<h2>${list.title}</h2>${rows}`);
 })}${(await below?.(deps, request, reply)) ?? ''}`,
     };
   };
+}
+
+/** The facts that columns declare. */
+export function declaredFacts<Of extends object>(columns: Columns<Of>, of: Of, now: number): Html {
+  return facts(
+    (toColumns(columns as AnyList['columns']) as Column<Of>[]).map(
+      (column) => [titleOf(column), cellOf(column, of, now)] as const,
+    ),
+  );
 }
 
 /** The table of a view's list, for some of its rows on another page. */
@@ -174,7 +179,7 @@ function filter(
   choices: readonly Choice[] | undefined,
   usual: unknown,
 ): Html | '' {
-  const title = titleOf({ field: headOf(name) });
+  const title = titleOf({ field: name });
   const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   const known =
     inner instanceof z.ZodEnum ? inner.options.map((one) => [String(one), String(one)] as const) : choices;

@@ -33,16 +33,6 @@ export function cutPage<Row>(
   return { rows, next: last === undefined ? null : endOf(last) };
 }
 
-/** The heading of a field: `last used` of `last_used_at`. */
-export function headOf(name: string): string {
-  return name.replace(/^has_|_(at|id|usd)$/g, '').replaceAll('_', ' ');
-}
-
-/** Whether a field is an amount in US dollars. */
-export function isUsd(name: string): boolean {
-  return /(^|_)usd(_|$)/.test(name);
-}
-
 const STEPS = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
@@ -54,4 +44,10 @@ const STEPS = [
 export function span(ms: number): string {
   const [size, unit] = STEPS.find(([step]) => Math.abs(ms) >= step) ?? [1_000, 's'];
   return `${Math.round(Math.abs(ms) / size)} ${unit}`;
+}
+
+/** Formats how long a call took: `340 ms`, `2.4 s`, `3 min`. */
+export function took(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
 }

@@ -69,6 +69,8 @@ export interface InstanceSearch {
   platform?: string | undefined;
   host?: string | undefined;
   name?: string | undefined;
+  /** The beginning of the id. */
+  idPrefix?: string | undefined;
   /**
    * Matches anywhere in the id, the name, the owner ref, the endpoint, the error or the cause of failure. Only A to Z
    * are matched regardless of case.

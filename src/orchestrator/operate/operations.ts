@@ -30,7 +30,9 @@ import { type Reloaded, reload } from './actions/reload.ts';
 import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
-import { instancesView, instanceView } from './views/instances.ts';
+import { eventsView } from './views/events.ts';
+import { instanceView } from './views/instance.ts';
+import { instancesView } from './views/instances.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
 import { workView } from './views/work.ts';
@@ -70,6 +72,7 @@ export type AnyOperation =
   | typeof auditView
   | typeof instancesView
   | typeof instanceView
+  | typeof eventsView
   | typeof accountsView
   | typeof createAccount
   | typeof deleteAccountAction
@@ -107,6 +110,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   auditView,
   instancesView,
   instanceView,
+  eventsView,
   accountsView,
   createAccount,
   deleteAccountAction,

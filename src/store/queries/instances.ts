@@ -111,7 +111,7 @@ function hasText(connection: Connection, part: string): SQL | undefined {
 }
 
 function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
-  const { accountId, status, offerId, region, platform, host, name } = connection.instances;
+  const { id, accountId, status, offerId, region, platform, host, name } = connection.instances;
   return and(
     isLive(connection.instances),
     of.accountId === undefined ? undefined : eq(accountId, of.accountId),
@@ -121,6 +121,7 @@ function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
     of.platform === undefined ? undefined : eq(platform, of.platform),
     of.host === undefined ? undefined : eq(host, of.host),
     of.name === undefined ? undefined : eq(name, of.name),
+    of.idPrefix === undefined ? undefined : sql`substr(${id}, 1, ${of.idPrefix.length}) = ${of.idPrefix}`,
     of.text === undefined ? undefined : hasText(connection, of.text),
   );
 }

@@ -16,8 +16,9 @@ import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';
 import { type AlarmRow, alarmsView, listAlarms } from '../../operate/views/alarms.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
+import { toneOf } from '../../operate/views/instances.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
-import { instanceLink, toneOf } from '../instance-parts.ts';
+import { instanceLink } from '../instance-parts.ts';
 
 const HOURS = 24;
 /** How many events of the history are searched. */
@@ -89,7 +90,7 @@ function figures(
   return html`${FIRST.map((status) =>
     figure(count(countOf(status)), status, {
       href: `/console/instances?status=${status}`,
-      tone: countOf(status) > 0 ? toneOf(status) : 'none',
+      tone: countOf(status) > 0 ? toneOf({ status }) : 'none',
     }),
   )}
 ${figure(count(others), 'other states', { href: '/console/instances' })}

@@ -1,10 +1,7 @@
 import { counted } from '../../../contract/counted.ts';
-import { toDollars } from '../../../contract/values.ts';
 import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
-  ago,
   clockTime,
-  facts,
   given,
   type Html,
   html,
@@ -12,64 +9,50 @@ import {
   named,
   type Tone,
   table,
-  took,
 } from '../../../operator-kit/console/parts.ts';
-import { span } from '../../../operator-kit/views/values.ts';
-import type { AlarmRecord } from '../../model/alarm.ts';
-import { type HistoryEvent, type PlatformCall, triesBetween } from '../../model/history.ts';
-import type { InstanceRecord } from '../../model/records.ts';
-import type { Work } from '../../model/work.ts';
+import { declaredFacts } from '../../../operator-kit/console/view-pages.ts';
+import { span, took } from '../../../operator-kit/views/values.ts';
 import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
-import { type Diagnosis, diagnose, readTrouble, wordsOfStep } from '../../operate/views/diagnosis.ts';
-import { createdEvent, describeBy } from '../../operate/views/instances.ts';
+import type { Diagnosis } from '../../operate/views/diagnosis.ts';
+import { describeBy, type EventView, readEvents } from '../../operate/views/events.ts';
+import { type InstanceDetail, machineFacts, readInstance, workFacts } from '../../operate/views/instance.ts';
+import { toneOf } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
-import { phaseOf, statusBadge, toneOf } from '../instance-parts.ts';
+import { statusBadge } from '../instance-parts.ts';
 
 /** One instance: why it is in its state, what to do, and its history. */
 export const instancePage: Page = async ({ store: { read } }, { params, now }) => {
   const { id = '' } = params;
-  const record = await read.instances.byId(id);
-  const history = await read.history.of(id);
-  if (record === null) return history.length === 0 ? null : forgotten(id, history);
-  const [work, account, trouble, attachments] = await Promise.all([
-    read.work.of(id),
-    read.credentials.accountById(record.accountId),
-    readTrouble(read, record),
-    read.volumes.attachmentsOfInstance(id),
-  ]);
-  const events = [createdEvent(record), ...history];
-  const found = diagnose({ record, work, events, ...trouble }, now);
-  const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(record.status)}
-<span class="soft">${named(record.name)}</span></div>
-${live('why', whyNotice(found), '')}
-${record.status === 'DESTROYED' ? '' : html`<div class="row">${actions(record, work)}</div>`}
+  const instance = await readInstance(read, id, now);
+  if (instance === null) {
+    const history = await readEvents(read, id);
+    return history.length === 0 ? null : forgotten(id, history);
+  }
+  const { status, name, diagnosis, work, volumes, events } = instance;
+  const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(status)}
+<span class="soft">${named(name)}</span></div>
+${live('why', whyNotice(diagnosis), '')}
+${status === 'DESTROYED' ? '' : html`<div class="row">${actions(instance)}</div>`}
 <div class="columns">
-${live('work', openWork(work, record, trouble.alarms, now))}
-${live('what', whatItIs(record, account?.name ?? record.accountId, now))}
+${live(
+  'work',
+  html`<h2>Open work</h2>${
+    work === null
+      ? html`<p class="empty">None. An instance that is ${status} changes on request, or when the platform shows a different state.</p>`
+      : declaredFacts(workFacts, instance, now)
+  }`,
+)}
+${live('what', html`<h2>Details</h2>${declaredFacts(machineFacts, instance, now)}`)}
 </div>
 ${live('timeline', timeline(events))}
 ${live('consoles', consolesOf(events), '')}
-${
-  attachments.length === 0
-    ? ''
-    : live(
-        'volumes',
-        html`<h2>Volumes</h2>${table(
-          [
-            { head: 'Volume', cell: ({ volumeId }) => html`<span class="mono">${volumeId}</span>` },
-            { head: 'State', cell: ({ state }) => state },
-          ],
-          attachments,
-          '',
-        )}`,
-      )
-}`;
+${volumes.length === 0 ? '' : live('volumes', html`<h2>Volumes</h2>${table(['id', 'state'], volumes, '')}`)}`;
   return { title: id, body };
 };
 
-function actions({ id: instanceId, status }: InstanceRecord, work: Work | null): Html[] {
+function actions({ id: instanceId, status, work }: InstanceDetail): Html[] {
   const canRetry = work !== null || status === 'ONLINE' || status === 'STOPPED';
-  const isHold = work?.kind === 'hold';
+  const isHold = work === 'hold';
   return [
     ...(canRetry ? [actionLink(retryInstance, isHold ? 'Read its console' : 'Try now', { instanceId })] : []),
     ...(isHold ? [actionLink(releaseInstance, 'Release', { instanceId })] : []),
@@ -87,76 +70,22 @@ ${
 }</div>`;
 }
 
-function openWork(
-  work: Work | null,
-  { status }: InstanceRecord,
-  alarms: readonly AlarmRecord[],
-  now: number,
-): Html {
-  if (work === null)
-    return html`<h2>Open work</h2><p class="empty">None. An instance that is ${status} changes on request, or when the platform shows a different state.</p>`;
-  const failing = alarms.find(({ kind }) => kind === 'step_failing');
-  return html`<h2>Open work</h2>${facts([
-    ['Step', html`${work.kind}: ${wordsOfStep(work.kind)}`],
-    ['Try', work.attempt],
-    ['Next try', work.notBefore <= now ? 'now' : ago(work.notBefore, now)],
-    ['Deadline', work.deadlineAt === null ? 'none' : ago(work.deadlineAt, now)],
-    ['Fails since', failing === undefined ? '' : ago(failing.since, now)],
-    ['Acknowledged by', given(failing?.acknowledgedBy)],
-    ['On the platform', phaseOf(work.progress, now)],
-    ['Held', work.isHeld ? 'yes: over the cap on losses' : ''],
-    ['Last problem', given(work.lastError)],
-  ])}`;
-}
-
-function whatItIs(record: InstanceRecord, account: string, now: number): Html {
-  const { endpoint, spec } = record;
-  const gpus = spec.gpuCount === undefined ? '' : `${spec.gpuCount} × ${spec.gpuType ?? 'GPU'}`;
-  return html`<h2>Details</h2>${facts([
-    ['Offer', record.offerId],
-    ['Region', record.region],
-    [
-      'Platform and host',
-      html`${record.platform}${record.host === null ? '' : html` / ${named(record.host)}`}`,
-    ],
-    ['Account', named(account)],
-    ['Created', html`${clockTime(record.createdAt)} <span class="soft">${ago(record.createdAt, now)}</span>`],
-    [
-      'SSH',
-      endpoint === null
-        ? 'no address yet'
-        : html`<code>${endpoint.sshUsername}@${endpoint.publicIp}:${endpoint.sshPort}</code>`,
-    ],
-    [
-      'Machine',
-      [`${spec.vcpus} vCPU`, `${spec.memoryGb} GB`, `${spec.storageGb} GB disk`, gpus]
-        .filter(Boolean)
-        .join(', '),
-    ],
-    ['Image', given(spec.image)],
-    ['Price', `${toDollars(record.priceMicroUsdPerHour)} per hour, ${spec.instanceType}`],
-    ['Owner ref, its name on the platform', html`<code>${record.ownerRef}</code>`],
-    ['Request', spec.requestId === undefined ? '' : html`<code>${spec.requestId}</code>`],
-    ['Host key', record.hostKeyFingerprint === null ? '' : html`<code>${record.hostKeyFingerprint}</code>`],
-  ])}`;
-}
-
-function timeline(events: readonly HistoryEvent[]): Html {
+function timeline(events: readonly EventView[]): Html {
   return html`<h2>History</h2><ol class="timeline">${events.map((event, index) =>
     moment(event, events[index - 1]),
   )}</ol>`;
 }
 
-function moment(event: HistoryEvent, before: HistoryEvent | undefined): Html {
-  const { at, toStatus, fromStatus, detail, calls, tookMs, by } = event;
-  const between = triesBetween(before, event);
-  const tone: Tone = toStatus !== null ? toneOf(toStatus) : detail === null ? 'none' : 'wait';
+function moment(event: EventView, before: EventView | undefined): Html {
+  const { to, from, detail, calls, took_ms: tookMs, tries_between: between, by } = event;
+  const at = Date.parse(event.at);
+  const tone: Tone = to !== null ? toneOf({ status: to }) : detail === null ? 'none' : 'wait';
   const moved =
-    toStatus === null
+    to === null
       ? ''
-      : html`${fromStatus === null ? '' : html`<span class="soft">${fromStatus} → </span>`}${statusBadge(toStatus)} `;
+      : html`${from === null ? '' : html`<span class="soft">${from} → </span>`}${statusBadge(to)} `;
   return html`<li class="${tone}"><div class="when">${clockTime(at)}${
-    before === undefined ? '' : html`<br>+ ${span(at - before.at)}`
+    before === undefined ? '' : html`<br>+ ${span(at - Date.parse(before.at))}`
   }</div>
 <div class="what"><div>${moved}<strong>${causeOf(event)}</strong>${
     tookMs === null ? '' : html` <span class="soft">took ${took(tookMs)}</span>`
@@ -166,9 +95,9 @@ ${between === 0 ? '' : html`<div class="soft">${counted(between, 'equal failure'
 ${calls.length === 0 ? '' : html`<ul class="calls">${calls.map(callLine)}</ul>`}</div></li>`;
 }
 
-function causeOf({ cause, attempt, fromStatus, toStatus }: HistoryEvent): string {
+function causeOf({ cause, attempt, from, to }: EventView): string {
   if (cause === 'request')
-    return toStatus !== null && fromStatus === null ? 'asked for' : (REQUESTS[toStatus ?? ''] ?? 'asked');
+    return to !== null && from === null ? 'asked for' : (REQUESTS[to ?? ''] ?? 'asked');
   if (cause === 'attach') return 'for a volume that is attached while it is stopped';
   return attempt === null || attempt <= 1 ? cause : `${cause}, try ${attempt}`;
 }
@@ -180,7 +109,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
 
 const SUCCESSFUL: ReadonlySet<string> = new Set(['done', 'observed', 'gone', 'proved']);
 
-function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
+function callLine({ call, outcome, took_ms: tookMs, detail }: EventView['calls'][number]): Html {
   const tone: Tone = outcome === 'pending' ? 'busy' : SUCCESSFUL.has(outcome) ? 'good' : 'bad';
   return html`<li class="${tone}"><code>${call}</code> <b>${outcome}</b> <span class="soft">${took(tookMs)}</span>${
     detail === undefined ? '' : html`: ${given(detail)}`
@@ -188,12 +117,12 @@ function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
 }
 
 /** The last lines of the consoles that were read when its machine failed. */
-function consolesOf(events: readonly HistoryEvent[]): Html[] {
+function consolesOf(events: readonly EventView[]): Html[] {
   return events.flatMap(({ at, console }) =>
     console === null
       ? []
       : [
-          html`<section class="card"><h2>Last lines of its console, ${clockTime(at)}</h2><pre tabindex="0">${console
+          html`<section class="card"><h2>Last lines of its console, ${clockTime(Date.parse(at))}</h2><pre tabindex="0">${console
             .split('\n')
             .map((line) => html`${given(line)}\n`)}</pre></section>`,
         ],
@@ -201,7 +130,7 @@ function consolesOf(events: readonly HistoryEvent[]): Html[] {
 }
 
 /** The page of an instance whose tombstone is pruned. Its history still exists. */
-function forgotten(id: string, events: readonly HistoryEvent[]) {
+function forgotten(id: string, events: readonly EventView[]) {
   return {
     title: id,
     body: html`<div class="head"><h1 class="mono">${id}</h1>${statusBadge('DESTROYED')}</div>

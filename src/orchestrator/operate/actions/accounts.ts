@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { completeId } from '../../../operator-kit/complete-id.ts';
 import { defineAction, outsideApi } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
@@ -100,6 +101,12 @@ export const revokeKey = defineAction({
       toText: ({ id, revoked_at: at }) => [`Key ${id} is revoked since ${at}.`],
     },
   ],
+  resolve: async ({ store: { read } }: Deps, { keyId }) => ({
+    keyId: completeId(
+      (await read.credentials.listKeys()).map(({ id }) => id),
+      keyId,
+    ),
+  }),
   audit: ({ keyId }) => ({ action: 'key.revoke', subject: keyId }),
   run: async (deps: Deps, { keyId: id }) => {
     const { revokedAt } = await accounts.revokeKey(deps, id);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
 import type { AuditedAction } from '../../../operator-kit/audit.ts';
+import { completeId } from '../../../operator-kit/complete-id.ts';
 import { defineAction, defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
@@ -309,6 +310,12 @@ export const cancelMaintenance = defineAction({
       fields: ({ id, maintenance }: CordonRow) => (maintenance ? { maintenanceId: id } : undefined),
     },
   },
+  resolve: async ({ store: { read } }: Pick<CordonDeps, 'store' | 'clock'>, { maintenanceId }) => ({
+    maintenanceId: completeId(
+      (await read.cordons.list()).map(({ id }) => id),
+      maintenanceId,
+    ),
+  }),
   audit: ({ maintenanceId }) => ({ action: 'maintenance.cancel', subject: maintenanceId }),
   run: ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>, { maintenanceId: id }) =>
     store.transact(async (tx) => {

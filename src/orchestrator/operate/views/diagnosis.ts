@@ -18,16 +18,16 @@ export interface Known {
 }
 
 export const diagnosisSchema = z.object({
+  tone: z.enum(['good', 'busy', 'wait', 'bad', 'none']).meta({
+    description: 'Good, in progress, waiting, bad or neutral.',
+  }),
   headline: z.string(),
   because: z.array(z.string()).meta({ description: 'Why.' }),
   todo: z.array(z.string()).meta({ description: 'What to do; empty: no action needed.' }),
 });
 
 /** Why an instance is in its state, and what to do. */
-export interface Diagnosis extends z.output<typeof diagnosisSchema> {
-  /** Good, in progress, waiting, bad or neutral. */
-  tone: 'good' | 'busy' | 'wait' | 'bad' | 'none';
-}
+export type Diagnosis = z.output<typeof diagnosisSchema>;
 
 /** Reads what a diagnosis of an instance needs besides its row, its work and its history. */
 export async function readTrouble(
