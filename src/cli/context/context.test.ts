@@ -153,6 +153,11 @@ describe('a command through a server', () => {
     );
   });
 
+  it('reloads the catalog of the server', async () => {
+    await useServer();
+    expect(await run('reload')).toMatch(/has reloaded .*halyard\.yaml: 0 added, 0 removed, 0 changed/);
+  });
+
   it('refuses what needs the database', async () => {
     await useServer();
     expect(await refusal('accounts', 'create', 'x', '--id', 'acct-1')).toMatch('--id needs the database');

@@ -16,7 +16,8 @@ export function instancesCommand(): Command {
     createMachine(machines, flags as never),
   );
   onMachines(
-    withOutput(instances.command('ssh <instance> [command...]'))
+    instances
+      .command('ssh <instance> [command...]')
       .description("log in with OpenSSH's ssh, or run a command there after --")
       .option('-i, --identity <file>', 'the private key; default: as ssh chooses'),
     (machines, given, words, flags) =>

@@ -190,10 +190,20 @@ describe('berth instances ssh', () => {
     },
   );
 
-  it('says what is missing without a console or without ssh', async () => {
+  it('prints a stored console, and says what is missing without one or without ssh [machine-console]', async () => {
     expect(await refusal(...as('tenant', 'console', 'box'))).toMatch(
       /No console of inst-\w+ is stored, and it is ONLINE/,
     );
+    await berth.store.transact(async (tx) =>
+      tx.history.step(
+        {
+          ...{ instanceId: (await box) ?? '', at: Date.now(), cause: 'verify', attempt: 1, next: null },
+          ...{ detail: 'it did not boot', calls: [], console: 'kernel panic', tookMs: 1 },
+        },
+        'row',
+      ),
+    );
+    expect(await run(...as('operator', 'console', 'box'))).toBe('kernel panic\n');
     vi.stubEnv('PATH', join(folder, 'nowhere'));
     expect(await refusal(...as('tenant', 'ssh', 'box'))).toMatch('There is no `ssh` in PATH: install');
   });

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { span } from '../../operator-kit/views/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
@@ -12,7 +13,7 @@ const LONGEST_POLL_MS = 5_000;
 export async function waitUntilOnline(
   machines: Pick<Machines, 'get'>,
   made: Pick<Machine, 'id' | 'region'>,
-  clock: Clock,
+  clock: Pick<Clock, 'now'>,
 ): Promise<Machine> {
   const begun = clock.now();
   let shown = '';
@@ -28,8 +29,7 @@ export async function waitUntilOnline(
       throw new Fatal(
         `${made.id} is ${status}${error === null ? '' : `: ${error.replace(/\.$/, '')}`}. See \`berth instances show ${made.id}\`; \`berth instances rm ${made.id}\` removes it.`,
       );
-    const { promise, resolve } = Promise.withResolvers<void>();
-    clock.setTimer(pollMs, resolve);
-    await promise;
+    // A timer of the system's clock would let the process end.
+    await setTimeout(pollMs);
   }
 }
