@@ -15,7 +15,7 @@ it('each command prints with -o json|yaml|table, and --json', () => {
   const without = leaves.filter((command) => {
     const { short, argChoices } = flagOf(command, '--output') ?? {};
     const isJson = flagOf(command, '--json')?.attributeName() === 'output';
-    return !isJson || short !== '-o' || argChoices?.join() !== 'table,json,yaml';
+    return !isJson || short !== '-o' || argChoices?.join() !== 'table,wide,json,yaml';
   });
   expect(without.map(nameOf)).toEqual([]);
 });

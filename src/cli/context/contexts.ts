@@ -7,8 +7,7 @@ import { z } from 'zod';
 import { ConfigError, toLine } from '../../config/findings.ts';
 import { parseConfig } from '../../config/parse-config.ts';
 import { readYamlFile } from '../../config/yaml-file.ts';
-import { Fatal } from '../../ports/errors.ts';
-import { fileProblem } from '../../store/sqlite/errors.ts';
+import { Fatal, fileProblem } from '../../ports/errors.ts';
 
 /** The database of `--config` and `--database`: commands need no server there. */
 export const LOCAL = 'local';

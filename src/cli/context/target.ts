@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Product } from '../../operator-kit/http/product.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
+import type { Product } from '../../operator-kit/product.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { systemClock } from '../../runtime/system.ts';
 import type { Body } from '../database.ts';

@@ -28,7 +28,7 @@ export interface Machines {
 }
 
 /** The one with this id or name, or whose id begins with the text. @throws {Fatal} unless there is exactly one */
-export function choose<M extends Pick<Machine, 'id' | 'name'>>(machines: readonly M[], text: string): M {
+function choose<M extends Pick<Machine, 'id' | 'name'>>(machines: readonly M[], text: string): M {
   const found = [
     machines.filter(({ id }) => id === text),
     machines.filter(({ name }) => name === text),

@@ -53,7 +53,8 @@ const as = (context: string, verb: string, ...args: string[]): string[] => [
   ...args,
 ];
 const createArgs = (name: string, ...more: string[]): [string, ...string[]] => [
-  ...['create', '--offer', OFFER, '--region', REGION, '--key', key, '--name', name],
+  'create',
+  ...['--offer', OFFER, '--region', REGION, '--key', key, '--name', name],
   ...more,
 ];
 

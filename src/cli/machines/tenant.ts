@@ -55,7 +55,7 @@ function machinesOf(client: OrchestratorClient): Machines {
   };
 }
 
-export function toMachine(instance: Instance): Machine {
+function toMachine(instance: Instance): Machine {
   const { public_ip: host, ssh_port: port, ssh_username: user } = instance;
   const isReachable = host !== undefined && port !== undefined && user !== undefined;
   return {

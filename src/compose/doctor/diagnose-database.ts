@@ -14,7 +14,7 @@ import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
 import { toByteSize } from '../../contract/byte-size.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
-import { fileProblem } from '../../store/sqlite/errors.ts';
+import { fileProblem } from '../../ports/errors.ts';
 
 /** With a larger difference of clocks, leases and tokens expire at the wrong time. */
 const CLOCK_TOLERANCE_MS = 1_000;

@@ -57,7 +57,7 @@ describe('M: "All requests use HTTPS"', () => {
   });
 });
 
-it('the admin listener speaks TLS with a certificate of its own, whose end is in the metrics [admin-tls]', async () => {
+it('the admin listener speaks TLS with a certificate of its own, whose end is in the metrics [admin-tls-metric]', async () => {
   const { ca, valid } = createCertificates(['127.0.0.1'], Date.now());
   writeFileSync(files.cert, valid.cert);
   writeFileSync(files.key, valid.key);

@@ -3,9 +3,8 @@ import { createSecureContext } from 'node:tls';
 import type { HttpServer } from '../../http/wire/server.ts';
 import type { CertificateSeen } from '../../ports/certificates.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { Fatal } from '../../ports/errors.ts';
+import { Fatal, fileProblem } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { fileProblem } from '../../store/sqlite/errors.ts';
 
 /** PEM files. */
 interface TlsFiles {

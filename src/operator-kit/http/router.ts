@@ -9,7 +9,7 @@ import type { ApiErrors } from '../../http/api/errors.ts';
 import { type RequestEnv, type RequestVariables, requestContext } from '../../http/api/request-context.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Actor, OperatorKeyRecord } from '../model.ts';
-import { PRODUCT_HEADER, type Product } from './product.ts';
+import { PRODUCT_HEADER, type Product } from '../product.ts';
 
 type Operator = Pick<OperatorKeyRecord, 'id' | 'name'>;
 
