@@ -2,20 +2,34 @@ import type { Command } from 'commander';
 import { platformFactsOf } from '../compose/drivers/driver-settings.ts';
 import { toReconcileOptions } from '../compose/orchestrator/platforms.ts';
 import { lastBackupOf } from '../compose/server/backups.ts';
-import type { StoreDeps } from '../compose/stores/orchestrator.ts';
+import { orchestratorStores, type StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { type OperationDeps, operations } from '../orchestrator/operate/operations.ts';
 import { addActions } from './add-actions.ts';
-import { onDatabase } from './orchestrator-database.ts';
+import { localTarget, type OfTenant, onTarget, type Target } from './context/target.ts';
+import { actionOn, type Body, withDatabase } from './database.ts';
+import { loadFor } from './orchestrator-database.ts';
 
 /** Adds the orchestrator's views and actions to the command of their noun. */
-export function withActions(noun: Command): Command {
+export function withActions(noun: Command, ofTenants: Readonly<Record<string, OfTenant>> = {}): Command {
   return addActions<OperationDeps>(noun, operations, (command, body) =>
-    onDatabase<unknown[]>(command, (deps, ...args) => body(toOperationDeps(deps), ...args)),
+    onOrchestrator(command, body, ofTenants[command.name()]),
   );
+}
+
+/** Runs `body` on the database of `berth serve`, or on the server of the context. */
+export function onOrchestrator(
+  command: Command,
+  body: Body<Target<OperationDeps>, unknown[]>,
+  ofTenant?: OfTenant,
+): Command {
+  const local = actionOn(orchestratorStores, loadFor, (deps, ...args: unknown[]) =>
+    body(localTarget(toOperationDeps(deps)), ...args),
+  );
+  return onTarget('orchestrator', withDatabase(command), local, body, ofTenant);
 }
 
 /**

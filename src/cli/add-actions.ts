@@ -1,10 +1,9 @@
 import { Argument, type Command, Option } from 'commander';
 import { columnsOf, toColumns } from '../operator-kit/columns.ts';
 import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
-import type { Clock } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
-import type { Body } from './database.ts';
-import { localActor } from './local-actor.ts';
+import { type ConfirmFlags, isConfirmed, withConfirm } from './confirm.ts';
+import type { OnTarget } from './context/target.ts';
 import { parseCount, parseMinutes, parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
 import {
   isData,
@@ -19,30 +18,22 @@ import {
 } from './print-records.ts';
 import { ChangedRows, repeat, untilInterrupted } from './watch.ts';
 
-/** Opens the database of a product for a command. */
-export type On<Deps> = (command: Command, body: Body<Deps, unknown[]>) => Command;
-
 type Schema = Operation<never>['input'][string];
-
-interface ActionDeps {
-  clock: Pick<Clock, 'now' | 'setTimer'>;
-}
 
 /** Above the length of any list: `--limit` has at most six digits. */
 const ALL = 1_000_000;
 
 /** Adds a command for each view and action whose command's name begins with the noun. */
-export function addActions<Deps extends ActionDeps>(
+export function addActions<Deps>(
   noun: Command,
   all: readonly Operation<Deps>[],
-  on: On<Deps>,
+  on: OnTarget<Deps>,
 ): Command {
   for (const action of all)
     for (const spec of action.commands ?? []) {
       const [first, verb] = spec.name.split(' ');
       if (first !== noun.name()) continue;
-      const { isDefault } = spec;
-      build(verb === undefined ? noun : noun.command(verb, { isDefault }), action, spec, on);
+      build(verb === undefined ? noun : noun.command(verb, { isDefault: verb === 'ls' }), action, spec, on);
     }
   // The help of every noun begins with `create`.
   const isLater = (command: Command): number => Number(command.name() !== 'create');
@@ -50,12 +41,7 @@ export function addActions<Deps extends ActionDeps>(
   return noun;
 }
 
-function build<Deps extends ActionDeps>(
-  command: Command,
-  action: Operation<Deps>,
-  spec: CommandSpec,
-  on: On<Deps>,
-): void {
+function build<Deps>(command: Command, action: Operation<Deps>, spec: CommandSpec, on: OnTarget<Deps>): void {
   const { description, args = {}, flags = {}, fixed = {}, list } = spec;
   for (const [name, [syntax, what]] of Object.entries(args)) {
     const argument = new Argument(syntax, what);
@@ -63,9 +49,10 @@ function build<Deps extends ActionDeps>(
     command.addArgument(choices === undefined ? argument : argument.choices(choices));
   }
   const names = Object.keys(args);
-  on(command, async (deps, ...given) => {
+  const asks = changesSomething(action);
+  on(command, async (target, ...given) => {
     const options = given[names.length] as ListFlags & Record<string, unknown>;
-    const now = deps.clock.now();
+    const now = target.clock.now();
     const read = (name: string, what: string, value: unknown, flag?: Flag): [string, unknown] => [
       name,
       typeof value === 'string' ? readText(kindOf(name, action.input[name]), what, value, now, flag) : value,
@@ -77,27 +64,48 @@ function build<Deps extends ActionDeps>(
       ),
     ];
     const input = {
-      ...(action.dryRun && { dry_run: options['yes'] !== true }),
       ...(list && { limit: (options.limit ?? ALL) + 1 }),
       ...fixed,
       ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const actor = localActor(options['by'] as string | undefined);
-    const answer = async (watched?: ChangedRows): Promise<void> => {
-      const reply = await action.perform(deps, actor, input);
-      printReply(action, spec, { reply, input, options, now: deps.clock.now(), watched });
+    const perform = async (given: Record<string, unknown>, watched?: ChangedRows): Promise<void> => {
+      const reply = await target.perform(action, given, options['by'] as string | undefined);
+      printReply(action, spec, { reply, input: given, options, now: target.clock.now(), watched });
     };
-    if (options.watch !== true) return answer();
-    const watched = new ChangedRows();
-    return untilInterrupted((end) => repeat(deps.clock, end, () => answer(watched)));
+    if (options.watch === true) {
+      const watched = new ChangedRows();
+      return untilInterrupted((end) => repeat(target.clock, end, () => perform(input, watched)));
+    }
+    const showPlan = () =>
+      action.dryRun === undefined
+        ? printPlan(action, { input, options })
+        : perform({ ...input, dry_run: true });
+    if (asks && !(await isConfirmed(options as ConfirmFlags, showPlan))) return;
+    await perform({ ...input, ...(action.dryRun && { dry_run: false }) });
   });
   if (description !== undefined) command.description(description);
-  if (action.dryRun && fixed['dry_run'] === undefined)
-    command.option('--yes', 'do it; without this flag, say what would be done');
+  if (asks) withConfirm(command);
   if (list === undefined) withOutput(command);
   else withWatch(withList(command, list.limit));
   for (const [name, flag] of Object.entries(flags))
     command.addOption(optionOf(flag, name, action.input[name]));
+}
+
+/** Whether it changes or ends what there is. What creates something does not ask. */
+function changesSomething({ method, status }: Operation<never>): boolean {
+  return method === 'post' && status !== 201;
+}
+
+/** The plan of an action without a dry run: what it does, and to what. */
+function printPlan(
+  { summary, description }: Operation<never>,
+  { input, options }: Pick<Answered, 'input' | 'options'>,
+): void {
+  if (isData(options)) printData(options, { done: false, action: summary, input });
+  else {
+    printPart(`${summary}. ${description}`);
+    if (Object.keys(input).length > 0) printPart(input);
+  }
 }
 
 interface Answered {

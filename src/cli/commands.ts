@@ -11,13 +11,20 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       'serve the /v1 contract; without --config, the simulator and the bundled catalog',
       async () => (await import('./serve-command.ts')).serveCommand(ports),
     ],
+    context: [
+      'the servers that commands use, and which one is in use',
+      async () => (await import('./context/context-command.ts')).contextCommand(),
+    ],
     keys: ['create, list and revoke API keys'],
     accounts: [
       'create and list accounts, set their passwords',
       async () => (await import('./accounts-command.ts')).accountsCommand(),
     ],
     losses: ['instances that the platform lost: how many ended, the cap, and which are held'],
-    instances: ['list instances, show their open work and history, retry or delete them'],
+    instances: [
+      'create, list and use instances, show their open work and history, retry or delete them',
+      async () => (await import('./machines/commands.ts')).instancesCommand(),
+    ],
     status: ['instances, platforms, open work and alarms, on one screen'],
     work: ['unfinished steps of work'],
     alarms: ['open alarms of all servers, and who acknowledged them'],
@@ -71,6 +78,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       'test your own driver, in any language, before you sell from it',
       async () => (await import('./driver-command.ts')).driverCommand(),
     ],
+    version: ['print the version', async () => (await import('./version-command.ts')).versionCommand()],
     simulator: [
       'run the simulated platform as a separate server that several `berth serve` share by platform.address, with the units of the catalog; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
       async () => (await import('./simulator-command.ts')).simulatorCommand(),

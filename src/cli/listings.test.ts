@@ -232,7 +232,9 @@ it('lists the alarms, and records who acknowledged one [alarms-command]', async 
     await tx.alarms.put({ ...alarm, subject: 'west', since: at + 1, lastSeenAt: at + 1 });
   });
   await store.close();
-  expect(await run('alarms', 'ack', 'platform_down', 'west', '--by', 'ann')).toContain('acknowledged by ann');
+  expect(await run('alarms', 'ack', 'platform_down', 'west', '--by', 'ann', '--yes')).toContain(
+    'acknowledged by ann',
+  );
   const [east, west] = JSON.parse(await run('alarms', 'ls', '--json'));
   expect(east).toEqual({
     kind: 'platform_down',
@@ -250,7 +252,7 @@ it.each([
   [['platform_up'], '<kind> platform_up: give one of platform_down'],
   [['clock_skew', 'elsewhere'], 'No alarm clock_skew elsewhere is open'],
 ])('refuses to acknowledge %j', async (args, sentence) => {
-  const { code, stderr } = await runMain(['alarms', 'ack', ...args, '--database', database]);
+  const { code, stderr } = await runMain(['alarms', 'ack', ...args, '--yes', '--database', database]);
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
 });
 
@@ -285,11 +287,11 @@ it('makes, lists and revokes the keys of operators [operators-command]', async (
   expect(await listed()).toEqual([
     { ...valid, key: `${key.slice(0, 10)}…${key.slice(-4)}`, created_at: expect.stringMatching(TIME) },
   ]);
-  expect(await run('operators', 'revoke', id)).toContain(`Key ${id} is revoked since `);
+  expect(await run('operators', 'revoke', id, '--yes')).toContain(`Key ${id} is revoked since `);
   expect(await listed()).toMatchObject([
     { ...valid, state: 'revoked', revoked_at: expect.stringMatching(TIME) },
   ]);
-  const { code, stderr } = await runMain(['operators', 'revoke', 'op-none', '--database', database]);
+  const { code, stderr } = await runMain(['operators', 'revoke', 'op-none', '--yes', '--database', database]);
   expect([code, stderr]).toEqual([1, expect.stringContaining('There is no operator key "op-none"')]);
 });
 

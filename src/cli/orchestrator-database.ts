@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { orchestratorStores, type StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
+import { onlyLocal, withContext } from './context/contexts.ts';
 import { actionOn, type Body, withDatabase } from './database.ts';
 
 /** Loads the configuration of `berth serve`. The flags may be before or after the command's name. */
@@ -15,5 +16,6 @@ export function onDatabase<Args extends unknown[]>(
   command: Command,
   body: Body<StoreDeps & { config: Config }, Args>,
 ): Command {
-  return withDatabase(command).action(actionOn(orchestratorStores, loadFor, body));
+  const local = actionOn(orchestratorStores, loadFor, body);
+  return withContext(withDatabase(command)).action(onlyLocal(local));
 }

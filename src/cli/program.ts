@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 import { printError, printText, toPrintableLine } from '../runtime/print.ts';
+import { didYouMean } from './similar.ts';
 
 /** Creates the program. It answers a mistake on the command line with one sentence that points to the help. */
 export function createProgram(commands: readonly Command[], version: string): Command {
@@ -45,8 +46,10 @@ function explainMistakes(command: Command, name: string, outer = name): void {
         .trim()
         .split('\n');
       const noun = message.startsWith('too many arguments') ? nounOf(command) : undefined;
-      const mistake = inHouseWords(noun === undefined ? message : `unknown command '${noun.args[0]}'`);
-      const sentence = [mistake.replace(/\.$/, ''), ...hints].join(' ');
+      const [word = ''] = noun?.args ?? [];
+      const mistake = noun === undefined ? inHouseWords(message) : `unknown command '${word}'`;
+      const hint = noun === undefined ? hintOfValue(mistake) : didYouMean(word, verbsOf(noun));
+      const sentence = [mistake.replace(/\.$/, ''), ...hints, hint].filter(Boolean).join(' ');
       write(`berth: ${sentence}: see \`${noun === command.parent ? outer : name} --help\`.\n`);
     },
   });
@@ -63,6 +66,16 @@ function nounOf(command: Command): Command | undefined {
   const given = parent?.args[0];
   const isNamed = given === undefined || given === command.name() || command.aliases().includes(given);
   return isNamed || given.startsWith('-') ? undefined : (parent ?? undefined);
+}
+
+function verbsOf(noun: Command): string[] {
+  return noun.commands.map((command) => command.name());
+}
+
+/** The hint for an invalid choice, in the words of {@link inHouseWords}. */
+function hintOfValue(mistake: string): string {
+  const [, value, choices] = /^\S+ (\S+): give one of (.*?)\.?$/.exec(mistake) ?? [];
+  return value === undefined || choices === undefined ? '' : didYouMean(value, choices.split(', '));
 }
 
 /** Words an invalid choice as `--status LOST: give one of ONLINE, STOPPED`. */

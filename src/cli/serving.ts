@@ -27,6 +27,8 @@ export interface ServerFlags extends OutputFlag {
   config?: string;
   tlsCert?: string;
   tlsKey?: string;
+  adminTlsCert?: string;
+  adminTlsKey?: string;
 }
 
 /** Adds a server's flags; `ports` are the defaults in the help. */
@@ -37,7 +39,9 @@ export function withServerFlags(command: Command, ports: { api: number; admin: n
     .option('--admin-host <address>', 'where /metrics listens; default 127.0.0.1')
     .option('--admin-port <number>', `0 takes any free one; default ${ports.admin}, or any with --port 0`)
     .option('--tls-cert <file>', 'PEM certificate chain')
-    .option('--tls-key <file>', 'PEM private key');
+    .option('--tls-key <file>', 'PEM private key')
+    .option('--admin-tls-cert <file>', 'the same for the admin listener; beyond loopback it needs TLS')
+    .option('--admin-tls-key <file>', 'PEM private key for the admin listener');
 }
 
 /**

@@ -170,8 +170,8 @@ describe('on a database', () => {
     });
     expect(JSON.parse(await run('instances', 'show', 'inst-1', '--json'))).toMatchObject({ id: 'inst-1' });
     expect(JSON.parse(await run('instances', 'events', 'web', '--json'))).toHaveLength(1);
-    expect(await run('instances', 'destroy', 'web')).toMatch(
-      /^inst-1 of account .* is PROVISIONING\.\nA dry run/,
+    expect(await run('instances', 'destroy', 'web', '--dry-run')).toMatch(
+      /^inst-1 of account .* is PROVISIONING\.\nPlan: /,
     );
   });
 

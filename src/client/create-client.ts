@@ -44,6 +44,8 @@ export interface ClientOptions {
   onProblem?: OnProblem;
   /** Called with the certificate of the orchestrator. */
   certificateSeen?: CertificateSeen | undefined;
+  /** PEM certificates of the authority to trust. Default: those that Node trusts. */
+  ca?: string | undefined;
 }
 
 /** Creates a client with its own connections. @throws {Error} for a base URL or a credential that cannot be used */
@@ -62,6 +64,7 @@ export function createClient(options: ClientOptions): OrchestratorClient {
           connections,
           clock,
           certificateSeen: options.certificateSeen,
+          ca: options.ca,
           resolve,
         });
   const exchange = async (): Promise<Token> => {

@@ -55,16 +55,19 @@ export interface WireOptions {
   resolve?: ResolveAll;
   /** Called with the certificate of the server. */
   certificateSeen?: CertificateSeen | undefined;
+  /** PEM certificates of the authority to trust. Default: those that Node trusts. */
+  ca?: string | undefined;
   clock: Pick<Clock, 'now'>;
 }
 
 /** A transport over TCP and TLS. It keeps its connections open between requests. */
 export function createWireTransport(options: WireOptions): Transport {
-  const { allowPrivate, connectTimeoutMs, connections, resolve, certificateSeen, clock } = options;
+  const { allowPrivate, connectTimeoutMs, connections, resolve, certificateSeen, ca, clock } = options;
   const connect = buildConnector({
     timeout: connectTimeoutMs,
     // A resumed session shows the old certificate.
     maxCachedSessions: 0,
+    ...(ca !== undefined && { ca }),
     ...(!allowPrivate && { lookup: allowedLookup(isForbiddenAddress, { resolve, verb: 'resolves to' }) }),
   });
   const createAgent = (): Agent =>

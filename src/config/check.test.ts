@@ -29,6 +29,25 @@ describe('check-config', () => {
     ]);
   });
 
+  it.each([
+    ['server: { admin: { host: 0.0.0.0 } }\n', '1:26'],
+    ['providers: []\nserver: { admin: { host: berth.internal } }\n', '2:26'],
+  ])(
+    'requires TLS of an admin listener beyond loopback, and says what to do: %j [admin-tls-required]',
+    (text, at) => {
+      expect(check(text)).toEqual([
+        expect.stringMatching(
+          new RegExp(
+            `^berth\\.yaml:${at} server\\.admin\\.host: expected TLS.*: set server\\.admin\\.tls, or listen on 127`,
+          ),
+        ),
+      ]);
+      const tls = 'tls: { cert: a.crt, key: a.key }';
+      expect(check(text.replace('admin: {', `admin: { ${tls},`))).toEqual([]);
+      expect(check(text.replace(/host: [\w.]+/, 'host: "::1"'))).toEqual([]);
+    },
+  );
+
   it('notes locations that sell storage without a limit', () => {
     const region = (more: string) =>
       `{ name: X, datacenter: dc-${more.length}, volume_types: [{ name: ssd, price_per_gb_hour: 1, min_size_gb: 1, max_size_gb: 9 }]${more} }`;

@@ -153,6 +153,11 @@ describe('the configuration', () => {
       '--tls-cert server.tls.key: needs --tls-key too',
     ],
     [
+      'an admin listener beyond loopback without TLS',
+      { env: { BERTH_ADMIN_HOST: '0.0.0.0' } },
+      'BERTH_ADMIN_HOST server.admin.host: expected TLS, since other machines can reach this address and operators send their keys to it: set server.admin.tls, or listen on 127.0.0.1 and forward the port',
+    ],
+    [
       'a key without a certificate',
       { env: { BERTH_TLS_KEY: 'a' } },
       'BERTH_TLS_KEY server.tls.cert: needs --tls-cert too',

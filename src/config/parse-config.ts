@@ -45,8 +45,13 @@ export function createPathResolver(
   return (setting, path) => resolve(sources.get(setting) === 'file' ? fileFolder : '.', path);
 }
 
+interface TlsFiles {
+  cert: string;
+  key: string;
+}
+
 export interface ServerPaths {
-  server: { tls?: { cert: string; key: string } | undefined };
+  server: { tls?: TlsFiles | undefined; admin: { tls?: TlsFiles | undefined } };
   database: string;
   backups?: Backups | undefined;
 }
@@ -57,13 +62,17 @@ export function resolveServerPaths<Config extends ServerPaths>(
   absolute: (setting: string, path: string) => string,
 ): Config {
   const { server, database, backups } = config;
-  const tls = server.tls && {
-    cert: absolute('server.tls.cert', server.tls.cert),
-    key: absolute('server.tls.key', server.tls.key),
-  };
+  const filesOf = (setting: string, tls: TlsFiles | undefined): { tls?: TlsFiles } =>
+    tls === undefined
+      ? {}
+      : { tls: { cert: absolute(`${setting}.cert`, tls.cert), key: absolute(`${setting}.key`, tls.key) } };
   return {
     ...config,
-    server: tls === undefined ? server : { ...server, tls },
+    server: {
+      ...server,
+      ...filesOf('server.tls', server.tls),
+      admin: { ...server.admin, ...filesOf('server.admin.tls', server.admin.tls) },
+    },
     database: isPostgres(database) ? database : toDatabase(absolute('database', sqlitePath(database))),
     ...(backups && { backups: { ...backups, folder: absolute('backups.folder', backups.folder) } }),
   };

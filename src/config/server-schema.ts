@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isLoopback } from '../contract/loopback.ts';
 
 const PORT = 'expected a whole number from 0 to 65535';
 
@@ -13,14 +14,17 @@ const hostNameSchema = z
     'expected a name without scheme, port and wildcard, such as berth.example.com',
   );
 
+/** PEM files. */
+const tlsSchema = z.strictObject({ cert: z.string().min(1), key: z.string().min(1) });
+
 /** The schema of a server's address. `port` is the default port. */
 export function serverSchema(port: number) {
   return z.strictObject({
     host: hostSchema,
     /** 0 takes any free port. */
     port: portSchema.default(port),
-    /** PEM files. Without them Berth speaks plain HTTP, and a proxy must terminate TLS. */
-    tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
+    /** Without them Berth speaks plain HTTP, and a proxy must terminate TLS. */
+    tls: tlsSchema.optional(),
     /**
      * Number of proxies before this server, each of which appends to X-Forwarded-For. With 0, the header is not read.
      */
@@ -36,7 +40,7 @@ export function serverSchema(port: number) {
       .default(1024),
     /** How long requests and work may finish after SIGTERM. */
     drain_s: z.number().nonnegative().max(3600).default(20),
-    /** Listener of /metrics and the operator's API. Clients of the API must not reach it. It never uses TLS. */
+    /** Listener of /metrics and the operator's API. Clients of the API must not reach it. */
     admin: z
       .strictObject({
         host: hostSchema,
@@ -44,6 +48,13 @@ export function serverSchema(port: number) {
         port: portSchema.optional(),
         /** Host names accepted by the console and the operator's API, besides addresses, localhost and `host`. */
         hosts: z.array(hostNameSchema).max(64).default([]),
+        /** Required beyond loopback: operators send their keys here. */
+        tls: tlsSchema.optional(),
+      })
+      .refine(({ host, tls }) => tls !== undefined || isLoopback(host), {
+        path: ['host'],
+        error:
+          'expected TLS, since other machines can reach this address and operators send their keys to it: set server.admin.tls, or listen on 127.0.0.1 and forward the port',
       })
       .prefault({}),
   });

@@ -7,6 +7,8 @@ export interface ConfigFlags {
   database?: string | undefined;
   tlsCert?: string | undefined;
   tlsKey?: string | undefined;
+  adminTlsCert?: string | undefined;
+  adminTlsKey?: string | undefined;
   logLevel?: string | undefined;
 }
 
@@ -31,6 +33,18 @@ const settings: readonly Setting[] = [
   { path: ['server', 'admin', 'port'], flag: 'adminPort', flagName: '--admin-port', variable: 'ADMIN_PORT' },
   { path: ['server', 'tls', 'cert'], flag: 'tlsCert', flagName: '--tls-cert', variable: 'TLS_CERT' },
   { path: ['server', 'tls', 'key'], flag: 'tlsKey', flagName: '--tls-key', variable: 'TLS_KEY' },
+  {
+    path: ['server', 'admin', 'tls', 'cert'],
+    flag: 'adminTlsCert',
+    flagName: '--admin-tls-cert',
+    variable: 'ADMIN_TLS_CERT',
+  },
+  {
+    path: ['server', 'admin', 'tls', 'key'],
+    flag: 'adminTlsKey',
+    flagName: '--admin-tls-key',
+    variable: 'ADMIN_TLS_KEY',
+  },
   { path: ['database'], flag: 'database', flagName: '--database', variable: 'DATABASE' },
   { path: ['log_level'], flag: 'logLevel', flagName: '--log-level', variable: 'LOG_LEVEL' },
 ];

@@ -39,8 +39,6 @@ export interface CommandSpec<In = Input, Reply = unknown> {
   name: string;
   /** Absent for a top-level command, which the list of commands describes. */
   description?: string;
-  /** The noun alone runs this verb. */
-  isDefault?: true;
   /** Its arguments by their name in the input: such as `<instance>`, and a description. */
   args?: Readonly<Record<string, readonly [syntax: string, description?: string]>>;
   /** Its flags by their name in the input. `by` names the operator, instead of the user of the machine. */

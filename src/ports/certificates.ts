@@ -2,12 +2,12 @@
  * `api`: of Berth's own listener · `provider`: shown by a provider · `driver`: shown by a driver behind HTTPS ·
  * `incus_server`: the pinned certificate of Incus · `incus_client`: the certificate that Berth shows to Incus.
  */
-export type CertificateUse = 'api' | 'provider' | 'driver' | 'incus_server' | 'incus_client';
+export type CertificateUse = 'api' | 'admin' | 'provider' | 'driver' | 'incus_server' | 'incus_client';
 
 /** A certificate that this process uses, or that its peer showed last. */
 export interface KnownCertificate {
   use: CertificateUse;
-  /** The provider or the platform; `api` for the API. */
+  /** The provider or the platform; `api` for the API, `admin` for the admin listener. */
   name: string;
   /** In milliseconds since the epoch. */
   endsAt: number;

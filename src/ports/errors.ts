@@ -22,3 +22,22 @@ export class NoRoomForMark extends Error {
 export class NotReached extends Error {
   override readonly name = 'NotReached';
 }
+
+/** Words the operating system's error about a file. */
+export function fileProblem(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return problems[code] ?? message;
+}
+
+const problems: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a file is where a folder should be',
+  EEXIST: 'a file is where a folder should be',
+  ELOOP: 'its links go in a circle',
+  ENAMETOOLONG: 'the name is too long',
+};

@@ -29,6 +29,7 @@ type Watched = KnownCertificate & {
 
 const WHOSE: Readonly<Record<CertificateUse, (name: string) => string>> = {
   api: () => "the API's TLS certificate",
+  admin: () => "the admin listener's TLS certificate",
   provider: (name) => `the TLS certificate of the provider ${name}`,
   driver: (name) => `the TLS certificate of the driver of the platform ${name}`,
   incus_server: (name) => `the certificate of Incus (server_certificate) of the platform ${name}`,

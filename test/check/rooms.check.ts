@@ -50,11 +50,12 @@ const directions: readonly (readonly [room: string, mayImport: string, packages?
   ['src/marketplace/(http|console)/', 'src/(ports|keys|work|contract|client|marketplace|http|operator-kit)/'],
   ['src/marketplace/', `src/(ports|keys|work|contract|client)/|${OPERATORS}`],
   ['src/compose/', COMPOSITION],
-  // Commands run use cases and print what these return. What a server is made of is for compose to know.
+  // Commands run use cases, here or through a server, and print what these return. What a server is made of is for
+  // compose to know.
   [
     'src/cli/',
-    `src/((ports|compose|config|contract|runtime)/|(orchestrator|marketplace)/(?!http/)|client/orchestrator-client.ts)|${OPERATORS}`,
-    'commander yaml node:',
+    `src/((ports|compose|config|contract|runtime)/|(orchestrator|marketplace)/(?!http/)|client/)|${OPERATORS}`,
+    'commander yaml zod node:',
   ],
   // Its control client has the calls of both operator APIs.
   [

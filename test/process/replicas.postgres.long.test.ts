@@ -175,7 +175,7 @@ it('let a revoked key in for less than 5 seconds, wherever it was revoked [repli
     await until('the key is refused', async () => (await statusOn(client)) === 401);
     return performance.now();
   });
-  expect(await runBerth(['keys', 'revoke', id, ...flags])).toMatchObject({ code: 0 });
+  expect(await runBerth(['keys', 'revoke', id, '--yes', ...flags])).toMatchObject({ code: 0 });
   const revokedAt = performance.now();
   for (const refusedAt of await Promise.all(polling)) expect(refusedAt - revokedAt).toBeLessThan(5_000);
   await destroy(clients[0], path);

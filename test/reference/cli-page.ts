@@ -27,7 +27,8 @@ export async function cliPage(): Promise<string> {
     'instance by its name. A flag overrides an environment variable, which overrides the file: [configuration.md](configuration.md).',
     '',
     'Each command begins with its heading and takes `--database`, `--config`, `-o` and `--json`, unless it says otherwise; each `ls`',
-    'also takes `--limit`. Brackets name other common flags. Under `berth marketplace`, `--config` names a marketplace.yaml, and the',
+    'also takes `--limit`. What works through a server takes `--context`; what takes `--yes` asks first, and takes `--dry-run`.',
+    'Brackets name other common flags. Under `berth marketplace`, `--config` names a marketplace.yaml, and the',
     'default database is `sqlite:./.berth/marketplace.db`. YAML has the same data as JSON.',
     '',
     ...[...common].filter(([, count]) => count > 0).map(([flag]) => flag),
@@ -45,6 +46,8 @@ export async function cliPage(): Promise<string> {
 const COMMON_FROM = 3;
 /** A command that takes these does not list them; the marketplace's have the same names. */
 const EXPECTED = ['--database', '--config', '--output', '--json'];
+/** Common flags that no command lists: the top of the page says which take them. */
+const IMPLIED = ['--context', '--dry-run'];
 
 interface Described {
   usage: string;
@@ -121,7 +124,7 @@ function toLines({ title, commands }: Section, common: ReadonlySet<string>): str
     const named = command.flags
       .filter((row) => common.has(row) || (shared.has(row) && !bundled.has(row)))
       .map(nameOfRow)
-      .filter((name) => !EXPECTED.includes(name) && !(name === '--limit' && isList));
+      .filter((name) => ![...EXPECTED, ...IMPLIED].includes(name) && !(name === '--limit' && isList));
     const taken = [...bundles].filter(([, rows]) => rows.some((row) => command.flags.includes(row)));
     const all = [...taken.map(([name]) => `*${name}*`), ...named.map((name) => `\`${name}\``)];
     const unlimited = isList && !command.flags.some((row) => nameOfRow(row) === '--limit');

@@ -134,7 +134,8 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
 
   const server = serveInProcess(orchestrator.listener, refuseWire, clock);
   const parts = { config, log, nextId: orchestrator.adminParts.nextId };
-  const admin = serveInProcess(adminListener(orchestrator.admin, parts), refuseWire, clock);
+  const listenerOfAdmin = adminListener(orchestrator.admin, parts);
+  const admin = serveInProcess(listenerOfAdmin, refuseWire, clock);
 
   /** Sends a request; its reply must keep the published contract. */
   async function request<Body = Record<string, unknown>>(
@@ -181,7 +182,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     databasePath,
     clock,
     app: orchestrator.app,
-    admin: { fetch: admin.fetch, routes: orchestrator.admin.routes },
+    admin: { fetch: admin.fetch, routes: orchestrator.admin.routes, listener: listenerOfAdmin },
     /** The operator's API, which the admin listener answers. */
     operator: orchestrator.operator,
     console: orchestrator.console,

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/stores/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
+import { onlyLocal, withContext } from '../context/contexts.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
 
 export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
@@ -17,5 +18,6 @@ export function onMarketplaceDatabase<Args extends unknown[]>(
   command: Command,
   body: Body<CommandDeps, Args>,
 ): Command {
-  return withDatabase(command, 'marketplace').action(actionOn(marketplaceStores, loadMarketplaceFor, body));
+  const local = actionOn(marketplaceStores, loadMarketplaceFor, body);
+  return withContext(withDatabase(command, 'marketplace')).action(onlyLocal(local));
 }

@@ -191,10 +191,10 @@ describe('the commands for the operator of a marketplace', () => {
     for (const _ of [1, 2]) await run('credit', 'add', teamId, '5', '--reference', 'bank-1');
     await run('users', 'add', 'eve@example.com');
     await run('teams', 'create', 'Acme', '--owner', 'usr-1@example.com', '--slug', 'acme');
-    await run('teams', 'add-member', 'acme', 'eve@example.com');
-    await run('teams', 'remove-member', 'acme', 'eve@example.com');
+    await run('teams', 'add-member', 'acme', 'eve@example.com', '--yes');
+    await run('teams', 'remove-member', 'acme', 'eve@example.com', '--yes');
     const acme = JSON.parse(await run('teams', 'show', 'acme', '--json')).id;
-    expect(await sentenceOf('losses', 'accept', 'provider-a')).toContain('No losses are recorded');
+    expect(await sentenceOf('losses', 'accept', 'provider-a', '--yes')).toContain('No losses are recorded');
     const rows: Record<string, unknown>[] = JSON.parse(await run('audit', 'ls', '--json'));
     expect(rows.map(({ action, subject, outcome, source }) => [action, subject, outcome, source])).toEqual([
       ['losses.accept', 'provider-a', 'refused', 'cli'],
@@ -218,12 +218,12 @@ describe('the commands for the operator of a marketplace', () => {
     expect(await shown('dep-lost-1')).toMatch(
       /\nlost +yes: .* berth marketplace losses clean-up dep-lost-1\n/,
     );
-    expect(await run('losses', 'clean-up', 'dep-lost-1')).toBe(
+    expect(await run('losses', 'clean-up', 'dep-lost-1', '--yes')).toBe(
       'A running server deletes the instance inst-dep-lost-1 of dep-lost-1 at provider-a with its data within ' +
         'seconds; if it turns up only later, the sweep deletes it. To see when the clean-up is done: ' +
         'berth marketplace deployments show dep-lost-1\n',
     );
-    expect(JSON.parse(await run('losses', 'clean-up', 'dep-lost-2', '--json'))).toEqual({
+    expect(JSON.parse(await run('losses', 'clean-up', 'dep-lost-2', '--yes', '--json'))).toEqual({
       id: 'dep-lost-2',
       provider: 'provider-a',
       provider_instance_id: 'inst-dep-lost-2',
@@ -239,7 +239,7 @@ describe('the commands for the operator of a marketplace', () => {
       ['dep-3', 'never had an instance'],
       ['dep-9', 'There is no deployment'],
     ] as const)
-      expect(await sentenceOf('losses', 'clean-up', id)).toContain(reason);
+      expect(await sentenceOf('losses', 'clean-up', id, '--yes')).toContain(reason);
   });
 
   it('providers ls: what runs at each, without calling them', async () => {

@@ -15,8 +15,8 @@ import { toByteSize } from '../../contract/byte-size.ts';
 import { lowDisk } from '../../orchestrator/queue/housekeeping.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, remedies, warning } from '../../ports/diagnosis.ts';
+import { fileProblem } from '../../ports/errors.ts';
 import { diskRoomOf } from '../../runtime/disk-room.ts';
-import { fileProblem } from '../../store/sqlite/errors.ts';
 
 /** With a larger difference of clocks, leases and tokens expire at the wrong time. */
 const CLOCK_TOLERANCE_MS = 1_000;

@@ -27,7 +27,7 @@ describe('the doctor, of a TLS certificate', () => {
     const file = join(folder, 'berth.yaml');
     writeFileSync(file, `server: { host: ${host}, tls: { cert: ${cert}.crt, key: ${key}.key } }\n`);
     const { config } = loadConfig({ file, flags: {}, env: {} });
-    return [...diagnoseTls(config, now)];
+    return [...diagnoseTls(config.server, now)];
   };
   const said = (...of: Parameters<typeof examine>) =>
     examine(...of).map(({ subject, verdict, finding }) => `${subject} ${verdict}: ${finding}`);

@@ -10,9 +10,9 @@ import { CHECK_EVERY_MS, readTls } from '../server/tls.ts';
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
-/** Checks whether clients can trust the API's certificate, and for how long. Reports nothing without a certificate. */
+/** Checks whether clients can trust a listener's certificate, and for how long. Reports nothing without a certificate. */
 export function* diagnoseTls(
-  { server: { tls, host } }: Pick<Config, 'server'>,
+  { tls, host }: Pick<Config['server'], 'tls' | 'host'>,
   now: number,
 ): Generator<Diagnosis> {
   if (tls === undefined) return;
@@ -25,7 +25,7 @@ export function* diagnoseTls(
     yield broken(
       subject,
       error.message,
-      'Correct the files of server.tls. A running server keeps its current certificate.',
+      'Correct these files. A running server keeps its current certificate.',
     );
     return;
   }

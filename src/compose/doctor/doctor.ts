@@ -33,7 +33,13 @@ export async function* diagnose(
   { env, umask, clock, log }: Ports,
 ): AsyncGenerator<Diagnosis> {
   const within = { clock, over: new AbortController(), answerMs, endsAt: clock.now() + ALL_QUESTIONS_MS };
-  yield* guarded('TLS certificate', within, inTurn(diagnoseTls(config, clock.now())));
+  const { server } = config;
+  yield* guarded('TLS certificate', within, inTurn(diagnoseTls(server, clock.now())));
+  const ofAdmin = [...diagnoseTls(server.admin, clock.now())].map((one) => ({
+    ...one,
+    subject: `${one.subject} of the admin listener`,
+  }));
+  yield* guarded('TLS certificate of the admin listener', within, inTurn(ofAdmin));
   yield* guarded('database', within, diagnoseDatabase(config.database, clock));
   yield* guarded('platforms of the database', within, diagnosePlatforms(config));
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));

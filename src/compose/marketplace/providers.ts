@@ -18,14 +18,13 @@ import {
 import { type GpuTypes, parseGpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import type { ProviderProfile } from '../../marketplace/providers/profile.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { Fatal } from '../../ports/errors.ts';
+import { Fatal, fileProblem } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { Certificates } from '../../runtime/certificates.ts';
 import { createLog } from '../../runtime/log.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { createSshProbe } from '../../ssh/probe.ts';
-import { fileProblem } from '../../store/sqlite/errors.ts';
 import { toMarkups } from './options.ts';
 
 /** Loads the bundled file of the providers' GPU names. */

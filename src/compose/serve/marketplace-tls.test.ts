@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
+import type { ConfigFlags } from '../../config/settings.ts';
 import { createCertificates } from '../sandbox/certificates.ts';
 import { serveMarketplace } from './marketplace.ts';
 
@@ -26,7 +27,7 @@ providers:
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function serve(flags: { tlsCert?: string; tlsKey?: string }) {
+async function serve(flags: ConfigFlags) {
   const env = { KEY_D: 'a-secret-of-the-provider' };
   const config = loadMarketplaceConfig({ file: files.config, flags: { port: '0', ...flags }, env });
   return serveMarketplace({ config, env });
@@ -54,6 +55,22 @@ describe('M: "All requests use HTTPS"', () => {
       await serving.stop();
     }
   });
+});
+
+it('the admin listener speaks TLS with a certificate of its own, whose end is in the metrics [admin-tls-metric]', async () => {
+  const { ca, valid } = createCertificates(['127.0.0.1'], Date.now());
+  writeFileSync(files.cert, valid.cert);
+  writeFileSync(files.key, valid.key);
+  const serving = await serve({ adminTlsCert: files.cert, adminTlsKey: files.key });
+  const dispatcher = new Agent({ connect: { ca } });
+  try {
+    expect(serving.baseUrl).toMatch(/^http:/);
+    const metrics = await (await undiciFetch(`${serving.adminUrl}/metrics`, { dispatcher })).text();
+    expect(metrics).toMatch(/certificate_expires_in_seconds\{use="admin",name="admin"\} \d/);
+  } finally {
+    await dispatcher.close();
+    await serving.stop();
+  }
 });
 
 it('a certificate without its key is refused', async () => {

@@ -85,7 +85,12 @@ export async function serve<P extends Product>(
     for (const step of undo) await step();
   };
   try {
-    const { admin, withoutAdmin } = await listenAdmin(config, adminPort, wire, listener);
+    const { admin, withoutAdmin } = await listenAdmin(
+      config,
+      adminPort,
+      { ...wire, certificateSeen: certificates?.of('admin', 'admin') },
+      listener,
+    );
     undo.push(() => admin?.close());
     const product = await start(undo);
     listener = product.listener;

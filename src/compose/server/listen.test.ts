@@ -1,11 +1,16 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Agent, fetch as undiciFetch } from 'undici';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { adminLines } from '../../cli/serving.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { refuseWire } from '../../orchestrator/http/errors.ts';
 import type { Log } from '../../ports/log.ts';
+import { createCertificates } from '../sandbox/certificates.ts';
 import { listenAdmin } from './listen.ts';
 
 const warnings: { fields: object; message: string }[] = [];
@@ -17,6 +22,8 @@ const log: Log = {
   warn: (fields, message) => warnings.push({ fields, message: String(message) }),
 };
 const notReady: RequestListener = (_request, response) => void response.writeHead(503).end();
+const folder = mkdtempSync(join(tmpdir(), 'berth-listen-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
   for (const step of undo.splice(0)) await step();
@@ -60,6 +67,22 @@ describe('the admin listener', () => {
     admin?.serve((_request, response) => void response.end('numbers'));
     expect(await (await fetch(url)).text()).toBe('numbers');
     expect(warnings).toEqual([]);
+  });
+
+  it('speaks TLS with server.admin.tls, and refuses plain HTTP [admin-tls]', async () => {
+    const { ca, valid } = createCertificates(['127.0.0.1'], Date.now());
+    const tls = { cert: join(folder, 'admin.crt'), key: join(folder, 'admin.key') };
+    await expect(listen({ port: 0, admin: { tls } }, 9)).rejects.toThrow(
+      /admin\.crt.*check --admin-tls-cert/,
+    );
+    writeFileSync(tls.cert, valid.cert);
+    writeFileSync(tls.key, valid.key);
+    const { admin } = await listen({ port: 0, admin: { tls } }, 9);
+    expect(admin?.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    const dispatcher = new Agent({ connect: { ca } });
+    undo.push(() => dispatcher.close());
+    expect((await undiciFetch(`${admin?.url}/metrics`, { dispatcher })).status).toBe(503);
+    await expect(fetch(`${admin?.url.replace('https', 'http')}/metrics`)).rejects.toThrow();
   });
 
   it('says in the log and in the welcome what is missing if its default port is taken, and the server runs without it [admin-port-taken]', async () => {

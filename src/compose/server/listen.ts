@@ -7,10 +7,13 @@ import type { CertificateSeen } from '../../ports/certificates.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { systemClock } from '../../runtime/system.ts';
-import { readTls, renewTls, stampOf } from './tls.ts';
+import { readTls, renewTls, stampOf, type TlsFlag } from './tls.ts';
 
 /** A request that is incomplete by then is answered 408. */
 const REQUEST_TIMEOUT_MS = 30_000;
+
+type WireParts = Pick<ServerOptions, 'nextId' | 'refuse' | 'log' | 'accept'> &
+  Partial<Pick<ServerOptions, 'tls'>> & { certificateSeen?: CertificateSeen | undefined };
 
 /** Listens on the configured address. @throws {Fatal} */
 export async function listen(
@@ -18,40 +21,43 @@ export async function listen(
     server: Pick<Config['server'], 'host' | 'port' | 'tls' | 'connections_per_address'> &
       Partial<Pick<Config['server'], 'trusted_proxies'>>;
   },
-  {
-    certificateSeen: seen,
-    ...parts
-  }: Pick<ServerOptions, 'nextId' | 'refuse' | 'log' | 'accept'> &
-    Partial<Pick<ServerOptions, 'tls'>> & { certificateSeen?: CertificateSeen | undefined },
+  parts: WireParts,
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
-  // The stamp is taken before the files are read, so that any later renewal is noticed.
-  const stamp = tls && stampOf(tls);
-  const options = {
-    host,
-    port,
-    tls: tls && readTls(tls),
-    // Behind a proxy, all connections come from the proxy's address.
-    connectionsPerAddress: proxies > 0 ? 0 : config.server.connections_per_address,
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    ...parts,
-  };
-  const server = new HttpServer(listener, options);
+  // Behind a proxy, all connections come from the proxy's address.
+  const connectionsPerAddress = proxies > 0 ? 0 : config.server.connections_per_address;
+  const address = { host, port, tls };
+  const { server, start } = createServer(address, '--tls', { connectionsPerAddress, ...parts }, listener);
   try {
-    const taken = await server.listen(options);
-    if (options.tls !== undefined) seen?.({ pem: options.tls.cert.toString() });
-    if (tls !== undefined)
-      renewTls(tls, server, {
-        clock: systemClock,
-        log: parts.log,
-        seen,
-        stamp,
-      });
-    return { server, origin: `${options.tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
+    return { server, origin: await start() };
   } catch (error) {
     throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });
   }
+}
+
+/** Creates a server. `start` listens, keeps the certificate up to date, and returns the origin. @throws {Fatal} */
+function createServer(
+  { tls: files, ...address }: Pick<Config['server'], 'host' | 'port' | 'tls'>,
+  flag: TlsFlag,
+  { certificateSeen: seen, ...parts }: WireParts & Pick<ServerOptions, 'connectionsPerAddress'>,
+  listener: RequestListener,
+) {
+  // The stamp is taken before the files are read, so that any later renewal is noticed.
+  const stamp = files && stampOf(files);
+  const tls = files && readTls(files, flag);
+  const options = { ...address, tls, requestTimeoutMs: REQUEST_TIMEOUT_MS, ...parts };
+  const server = new HttpServer(listener, options);
+  const start = async (): Promise<string> => {
+    const taken = await server.listen(options);
+    if (options.tls !== undefined) seen?.({ pem: options.tls.cert.toString() });
+    if (files !== undefined) {
+      const { log } = parts;
+      renewTls(files, server, { clock: systemClock, log, seen, flag, ...(stamp !== undefined && { stamp }) });
+    }
+    return `${options.tls === undefined ? 'http' : 'https'}://${urlHost(address.host)}:${taken}`;
+  };
+  return { server, start };
 }
 
 export interface AdminServer {
@@ -72,18 +78,18 @@ const ADMIN_DRAIN_MS = 1_000;
 export async function listenAdmin(
   config: Pick<Config, 'server'>,
   defaultPort: number,
-  parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
+  parts: WireParts,
   notReady: RequestListener,
 ): Promise<{ admin?: AdminServer; withoutAdmin?: string }> {
-  const { host, port: named } = config.server.admin;
+  const { host, port: named, tls } = config.server.admin;
   const port = named ?? (config.server.port === 0 ? 0 : defaultPort);
   let listener = notReady;
-  const options = { host, port, requestTimeoutMs: REQUEST_TIMEOUT_MS, ...parts };
-  const server = new HttpServer((request, response) => listener(request, response), options);
+  const { server, start } = createServer({ host, port, tls }, '--admin-tls', parts, (request, response) =>
+    listener(request, response),
+  );
   try {
-    const taken = await server.listen(options);
     const admin: AdminServer = {
-      url: `http://${urlHost(host)}:${taken}`,
+      url: await start(),
       serve: (next) => {
         listener = next;
       },
@@ -138,7 +144,7 @@ export function urlHost(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
 
-/** Warns of plain HTTP. Both contracts require HTTPS. The admin listener has none, and /metrics requires no key. */
+/** Warns of plain HTTP, which both contracts refuse, and of /metrics, which requires no key. */
 export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): void {
   if (!isLoopback(server.admin.host))
     log.warn(

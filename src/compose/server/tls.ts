@@ -3,15 +3,17 @@ import { createSecureContext } from 'node:tls';
 import type { HttpServer } from '../../http/wire/server.ts';
 import type { CertificateSeen } from '../../ports/certificates.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { Fatal } from '../../ports/errors.ts';
+import { Fatal, fileProblem } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { fileProblem } from '../../store/sqlite/errors.ts';
 
 /** PEM files. */
 interface TlsFiles {
   cert: string;
   key: string;
 }
+
+/** The flags of the files begin with it. */
+export type TlsFlag = '--tls' | '--admin-tls';
 
 /** Interval between checks of the files. A certificate is renewed days before the old one ends. */
 export const CHECK_EVERY_MS = 30_000;
@@ -28,7 +30,14 @@ export function renewTls(
     log,
     stamp = stampOf(files),
     seen = () => undefined,
-  }: { clock: Pick<Clock, 'setTimer'>; log: Log; stamp?: string; seen?: CertificateSeen | undefined },
+    flag,
+  }: {
+    clock: Pick<Clock, 'setTimer'>;
+    log: Log;
+    stamp?: string;
+    seen?: CertificateSeen | undefined;
+    flag?: TlsFlag;
+  },
 ): void {
   let used = stamp;
   let reported = used;
@@ -37,7 +46,7 @@ export function renewTls(
     const found = stampOf(files);
     if (found === used) return;
     try {
-      const tls = readTls(files);
+      const tls = readTls(files, flag);
       server.useTls(tls);
       used = found;
       log.info({ cert: files.cert }, 'new connections use the renewed certificate');
@@ -67,8 +76,11 @@ function stampOfFile(file: string): string {
 }
 
 /** @throws {Fatal} with a sentence for the operator */
-export function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
-  const tls = { cert: readPem(cert, 'certificate', '--tls-cert'), key: readPem(key, 'key', '--tls-key') };
+export function readTls({ cert, key }: TlsFiles, flag: TlsFlag = '--tls'): { cert: Buffer; key: Buffer } {
+  const tls = {
+    cert: readPem(cert, 'certificate', `${flag}-cert`),
+    key: readPem(key, 'key', `${flag}-key`),
+  };
   try {
     createSecureContext(tls);
   } catch (error) {

@@ -91,7 +91,7 @@ export class ServerMetrics {
     this.gaugeByAll(
       ['use', 'name'],
       `${prefix}_certificate_expires_in_seconds`,
-      'Time until a TLS certificate expires; negative: it has expired. use: api, provider, driver, incus_server, incus_client; name: the provider or platform.',
+      'Time until a TLS certificate expires; negative: it has expired. use: api, admin, provider, driver, incus_server, incus_client; name: the provider or platform.',
       async () =>
         certificates.list().map(({ use, name, endsAt }) => [{ use, name }, (endsAt - clock.now()) / 1000]),
     );

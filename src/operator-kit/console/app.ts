@@ -174,8 +174,8 @@ async function logIn(
     path: '/console',
     httpOnly: true,
     sameSite: 'Strict',
-    // The listener has no TLS, but a proxy before it may.
-    secure: context.req.header('x-forwarded-proto') === 'https',
+    // TLS is that of the listener, or of a proxy before it.
+    secure: context.req.header('x-forwarded-proto') === 'https' || context.req.url.startsWith('https:'),
     maxAge: SESSION_MS / 1000,
   });
   return context.redirect(next, 303);

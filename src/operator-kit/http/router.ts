@@ -9,6 +9,7 @@ import type { ApiErrors } from '../../http/api/errors.ts';
 import { type RequestEnv, type RequestVariables, requestContext } from '../../http/api/request-context.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Actor, OperatorKeyRecord } from '../model.ts';
+import { PRODUCT_HEADER, type Product } from '../product.ts';
 
 type Operator = Pick<OperatorKeyRecord, 'id' | 'name' | 'role'>;
 
@@ -40,6 +41,7 @@ const API = '/operator/v1';
 type RequestParts = Parameters<typeof requestContext>[0];
 
 interface OperatorParts extends RequestParts {
+  product: Product;
   operators: Authentication;
   errors: ApiErrors<ErrorCode>;
   routes: readonly OpenAPIHono<OperatorEnv>[];
@@ -62,6 +64,10 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   const about = sandboxUrl === undefined ? parts.about : inSandbox(parts.about);
   const url = sandboxUrl ?? API;
   const v1 = createOperatorRouter();
+  v1.use((context, next) => {
+    assertExpected(parts.product, context.req.header(PRODUCT_HEADER));
+    return next();
+  });
   const authenticate = createMiddleware<OperatorEnv>(async (context, next) => {
     context.header('Cache-Control', 'no-store');
     const from = { source: 'api', address: context.get('address') } as const;
@@ -89,6 +95,16 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   app.onError((error, context) => errors.respond(context, toApiError(error, codeOf), log));
   app.notFound(noRoute({ document, prefix: API, description: '/operator/openapi.json', errors, log }));
   return app;
+}
+
+/** Refuses a command that is meant for the other product, before it changes anything. @throws {ApiError} */
+function assertExpected(product: Product, expected: string | undefined): void {
+  if (expected === undefined || expected === product) return;
+  const commands = product === 'marketplace' ? 'berth marketplace …' : 'berth …';
+  throw new ApiError(
+    'invalid_request',
+    `This is the admin listener of ${product === 'marketplace' ? 'a marketplace' : 'an orchestrator'}, not of ${expected === 'marketplace' ? 'a marketplace' : 'an orchestrator'}: use \`${commands}\`, or the URL of the other server.`,
+  );
 }
 
 function inSandbox(about: OperatorParts['about']): OperatorParts['about'] {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestampSchema, wholeNumberSchema } from '../../contract/values.ts';
 
 /** Maximum and default size of a page. */
-const MAX_PAGE = 500;
+export const MAX_PAGE = 500;
 export const USUAL_PAGE = 50;
 
 export const limitSchema = wholeNumberSchema(MAX_PAGE);

@@ -94,6 +94,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     ]),
     reload: () => Promise.reject(new Fatal('it has no server')),
     maxLosses: { share: 0.1, least: 3 },
+    manifests: {
+      of: ({ platform }) => {
+        throw new Fatal(`${platform} has no driver here`);
+      },
+    },
+    quotas: { instances: undefined, volumes: undefined, storageGb: undefined, liveTokens: 1 },
     supply: {
       isOpen: (platform) => platform === 'default',
       unclaimedUnits: () => 0,

@@ -15,7 +15,7 @@ import type { Store, Transaction } from '../model/store.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/attach.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
 
-interface Deps {
+export interface Deps {
   store: Store;
   catalog: Catalog;
   manifests: Manifests;

@@ -3,16 +3,27 @@ import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { operatorKeyActions, operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Quotas } from '../accounts/quotas.ts';
 import type { Supply } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { LossCapOptions } from '../platform/options.ts';
 import { createAccount, createKey, revokeKey, setPassword } from './actions/accounts.ts';
 import { acknowledgeAlarms } from './actions/alarms.ts';
 import { deleteAccountAction } from './actions/close-account.ts';
 import { cancelMaintenance, cordon, cordonsView, planMaintenance, uncordon } from './actions/cordons.ts';
+import { createInstance } from './actions/create-instance.ts';
 import { drain } from './actions/drain.ts';
-import { destroyInstance, releaseInstance, retryInstance } from './actions/instances.ts';
+import {
+  destroyInstance,
+  releaseInstance,
+  restartInstanceAction,
+  retryInstance,
+  startInstanceAction,
+  stopInstanceAction,
+} from './actions/instances.ts';
 import { acceptLosses, lossesView } from './actions/losses.ts';
 import { decideOrphan } from './actions/orphans.ts';
 import { type Reloaded, reload } from './actions/reload.ts';
@@ -45,6 +56,9 @@ export interface OperationDeps {
   maxLosses: LossCapOptions;
   /** The last scheduled copy of the database. Null: there is none. Absent: there is no schedule. */
   lastBackup?: () => { file: string; takenAt: number; bytes: number } | null;
+  manifests: Manifests;
+  quotas: Quotas;
+  log: Log;
 }
 
 export const operatorKeys = operatorKeysView('berth operators', {
@@ -88,6 +102,10 @@ export type AnyOperation =
   | typeof releaseInstance
   | typeof decideOrphan
   | typeof destroyInstance
+  | typeof createInstance
+  | typeof startInstanceAction
+  | typeof stopInstanceAction
+  | typeof restartInstanceAction
   | typeof lossesView
   | typeof acceptLosses;
 
@@ -126,6 +144,10 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   releaseInstance,
   decideOrphan,
   destroyInstance,
+  createInstance,
+  startInstanceAction,
+  stopInstanceAction,
+  restartInstanceAction,
   lossesView,
   acceptLosses,
 ];

@@ -1,13 +1,14 @@
 import { chmodSync, lstatSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { fileProblem } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { isBackup } from './backup-mark.ts';
 import { findDamage, isThere, pragmaNumber } from './check-database.ts';
 import { copyTo, MODE, openUnchanged } from './copy-database.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import { BACKUP_ID, type DatabaseFormat } from './database-format.ts';
-import { damaged, fileProblem, refusalOf } from './errors.ts';
+import { damaged, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 /**

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { StoreUnavailable } from '../../ports/errors.ts';
+import { fileProblem, StoreUnavailable } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 
 /** The statement or its values are wrong: a bug, as of PostgreSQL. */
@@ -77,22 +77,3 @@ function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path:
 function cannotOpen(path: string, problem: string, orFull = ''): string {
   return `The database ${path} cannot be opened (${problem}): check that this user may read and write the file and its folder${orFull}.`;
 }
-
-/** Words the operating system's error about a file. */
-export function fileProblem(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException;
-  return problems[code] ?? message;
-}
-
-const problems: Record<string, string> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a file is where a folder should be',
-  EEXIST: 'a file is where a folder should be',
-  ELOOP: 'its links go in a circle',
-  ENAMETOOLONG: 'the name is too long',
-};

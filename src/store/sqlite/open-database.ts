@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { fileProblem } from '../../ports/errors.ts';
 import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
@@ -8,7 +9,7 @@ import { checkDatabase, isThere } from './check-database.ts';
 import { readLastClose } from './close-mark.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
-import { fileProblem, refusalOf } from './errors.ts';
+import { refusalOf } from './errors.ts';
 import type { OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 

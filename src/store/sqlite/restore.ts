@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { fileProblem } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';
 import { finishCopy } from './backup.ts';
@@ -18,7 +19,7 @@ import { isBackup } from './backup-mark.ts';
 import { checkIdentity, isThere } from './check-database.ts';
 import { MODE } from './copy-database.ts';
 import { giveToOwnerOf, removeDraft, sync } from './database-file.ts';
-import { fileProblem, refusalOf } from './errors.ts';
+import { refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 export interface Restored {

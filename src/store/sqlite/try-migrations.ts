@@ -1,10 +1,11 @@
 import type Database from 'better-sqlite3';
+import { fileProblem } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import type { Migration } from '../migrations.ts';
 import { copyTo, openUnchanged } from './copy-database.ts';
 import { removeDraft } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
-import { fileProblem, refusalOf } from './errors.ts';
+import { refusalOf } from './errors.ts';
 import { openDatabase } from './open-database.ts';
 
 /**

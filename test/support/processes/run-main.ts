@@ -9,12 +9,20 @@ export interface CommandResult {
 }
 
 /** Runs a command line in this process, which is quicker than one of its own. One at a time. */
-export function runMain(args: readonly string[], input = ''): Promise<CommandResult> {
-  return runCommand(() => main(['node', 'berth', ...args]), input);
+export function runMain(
+  args: readonly string[],
+  input = '',
+  terminal: { isTTY?: true } = {},
+): Promise<CommandResult> {
+  return runCommand(() => main(['node', 'berth', ...args]), input, terminal);
 }
 
 /** Runs `command` in this process, and captures what it writes. */
-export async function runCommand(command: () => Promise<unknown>, input = ''): Promise<CommandResult> {
+export async function runCommand(
+  command: () => Promise<unknown>,
+  input = '',
+  terminal: { isTTY?: true } = {},
+): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const capture = (name: 'stdout' | 'stderr') =>
     vi.spyOn(process[name], 'write').mockImplementation((text) => {
@@ -23,7 +31,7 @@ export async function runCommand(command: () => Promise<unknown>, input = ''): P
     });
   const spies = [capture('stdout'), capture('stderr')];
   const stdin = vi.spyOn(process, 'stdin', 'get');
-  stdin.mockReturnValue(Readable.from([input]) as typeof process.stdin);
+  stdin.mockReturnValue(Object.assign(Readable.from([input]), terminal) as typeof process.stdin);
   try {
     await command();
     return { code: Number(process.exitCode ?? 0), ...written };

@@ -33,6 +33,7 @@ export function createOperatorApp(
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,
+    product: 'marketplace',
     nextId,
     errors,
     routes: [operationRoutes(operations, deps, errors)],

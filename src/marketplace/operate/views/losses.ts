@@ -39,7 +39,6 @@ export const lossesView = defineView({
     {
       name: 'losses ls',
       description: 'show resources that providers answer 404 for: how many ended, and which are held',
-      isDefault: true,
       toText: ({ providers, held }) =>
         providers.length === 0
           ? ['No provider answers 404 for a resource that was not deleted there.']

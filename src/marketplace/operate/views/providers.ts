@@ -199,7 +199,6 @@ export const providersView = defineView({
     {
       name: 'providers ls',
       description: 'list the providers: their deployments, last confirmation and failures of 24 hours',
-      isDefault: true,
       list: {},
     },
   ],

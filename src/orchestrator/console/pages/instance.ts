@@ -12,7 +12,14 @@ import {
 } from '../../../operator-kit/console/parts.ts';
 import { declaredFacts } from '../../../operator-kit/console/view-pages.ts';
 import { span, took } from '../../../operator-kit/views/values.ts';
-import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
+import {
+  destroyInstance,
+  releaseInstance,
+  restartInstanceAction,
+  retryInstance,
+  startInstanceAction,
+  stopInstanceAction,
+} from '../../operate/actions/instances.ts';
 import type { Diagnosis } from '../../operate/views/diagnosis.ts';
 import { describeBy, type EventView, readEvents } from '../../operate/views/events.ts';
 import { type InstanceDetail, machineFacts, readInstance, workFacts } from '../../operate/views/instance.ts';
@@ -55,6 +62,9 @@ function actions({ id: instanceId, status, work }: InstanceDetail): Html[] {
   const isHold = work === 'hold';
   return [
     ...(canRetry ? [actionLink(retryInstance, isHold ? 'Read its console' : 'Try now', { instanceId })] : []),
+    ...(status === 'ONLINE' ? [actionLink(stopInstanceAction, 'Stop', { instanceId })] : []),
+    ...(status === 'ONLINE' ? [actionLink(restartInstanceAction, 'Restart', { instanceId })] : []),
+    ...(status === 'STOPPED' ? [actionLink(startInstanceAction, 'Start', { instanceId })] : []),
     ...(isHold ? [actionLink(releaseInstance, 'Release', { instanceId })] : []),
     actionLink(destroyInstance, 'Destroy', { instanceId }),
   ];

@@ -28,6 +28,7 @@ export function createOperatorApp<Deps extends OperatorDeps>(
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,
+    product: 'orchestrator',
     nextId,
     errors,
     routes: [operationRoutes([...operations, ...(sandbox?.operations ?? [])], deps, errors)],

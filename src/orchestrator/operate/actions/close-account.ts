@@ -71,7 +71,6 @@ export const deleteAccountAction = defineAction({
           'delete its instances first, with their disks, and then its volumes: run it again until it is done',
         ],
       },
-      fixed: { dry_run: false },
       toData: ({ account: name, deleted, instances, volumes }) => ({ name, deleted, instances, volumes }),
       toText: describeDeleted,
     },
@@ -116,7 +115,8 @@ export const deleteAccountAction = defineAction({
   },
 });
 
-function describeDeleted({ account, instances, volumes, deleted }: ClosingPlan): string[] {
+function describeDeleted({ account, instances, volumes, deleted, effect, done }: ClosingPlan): string[] {
+  if (!done) return [`Plan for account ${account}: ${effect}.`];
   if (deleted) return [`Account ${account} is deleted.`];
   const ended = `Account ${account} no longer has access.`;
   const left = `${counted(instances, 'instance')} and ${counted(volumes, 'volume')}`;

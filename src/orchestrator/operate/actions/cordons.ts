@@ -68,7 +68,6 @@ export const cordonsView = defineView({
     {
       name: 'cordons ls',
       description: 'list cordons and planned maintenance',
-      isDefault: true,
       list: {},
     },
     {

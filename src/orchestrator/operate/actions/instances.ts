@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { counted } from '../../../contract/counted.ts';
-import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { type InstanceStatus, instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
+import { within } from '../../../operator-kit/audit.ts';
 import type { Actor } from '../../../operator-kit/model.ts';
 import { defineAction } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { onBehalfOf } from '../../accounts/authenticate.ts';
 import { orderDestroy } from '../../instances/destroy.ts';
+import { restartInstance, startInstance, stopInstance } from '../../instances/power.ts';
 import { amend } from '../../instances/transition.ts';
 import { recordedOrder } from '../../model/destroy-order.ts';
 import type { RequestedBy } from '../../model/history.ts';
@@ -16,7 +18,7 @@ import { putInstanceWork } from '../../model/rows.ts';
 import type { Reader, Store, Transaction } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
 import { findInstanceId } from '../views/instances.ts';
-import { ActionRefused } from './refused.ts';
+import { ActionRefused, assertOnServer } from './refused.ts';
 
 const planSchema = z
   .object({
@@ -49,6 +51,8 @@ interface Deps {
   clock: Pick<Clock, 'now'>;
 }
 
+type PowerDeps = Parameters<typeof startInstance>[0] & Parameters<typeof restartInstance>[0];
+
 type Read = Pick<Reader, 'instances' | 'work' | 'credentials'>;
 
 interface Found {
@@ -58,8 +62,8 @@ interface Found {
 }
 
 /** An order about one instance. */
-interface InstanceOrder {
-  verb: 'retry' | 'release' | 'destroy';
+interface InstanceOrder<D> {
+  verb: 'retry' | 'release' | 'destroy' | 'start' | 'stop' | 'restart';
   summary: string;
   description: string;
   reason?: z.ZodOptional<z.ZodString>;
@@ -68,10 +72,18 @@ interface InstanceOrder {
   form: { title: () => string; button: string; isDangerous?: boolean };
   /** @throws {ActionRefused} */
   effect: (found: Found) => string;
-  run: (tx: Transaction, found: Found, now: number, actor: Actor) => Promise<unknown>;
+  run: (tx: Transaction, found: Found, now: number, actor: Actor, deps: D) => Promise<unknown>;
 }
 
-function instanceAction({ verb, reason, command, form, effect, run, ...texts }: InstanceOrder) {
+function instanceAction<D extends Deps = Deps>({
+  verb,
+  reason,
+  command,
+  form,
+  effect,
+  run,
+  ...texts
+}: InstanceOrder<D>) {
   const plan = async (read: Read, id: string, isDone: boolean) => {
     const found = await find(read, id);
     const owner = await read.credentials.accountById(found.record.accountId);
@@ -102,7 +114,7 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
         ...(step?.last_problem ? [`Last attempt: ${step.last_problem}`] : []),
       ],
     },
-    resolve: async ({ store }: Deps, { instanceId }) => ({
+    resolve: async ({ store }: D, { instanceId }) => ({
       instanceId: await findInstanceId(store.read, instanceId),
     }),
     audit: ({ instanceId, reason }) => ({
@@ -110,11 +122,11 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
       subject: instanceId,
       detail: { reason },
     }),
-    dryRun: async ({ store }: Deps, { instanceId }) => (await plan(store.read, instanceId, false)).plan,
-    run: ({ store, clock }: Deps, { instanceId }, actor) =>
-      onBehalfOf({ store, clock }, toRequestedBy(actor)).transact(async (tx) => {
+    dryRun: async ({ store }: D, { instanceId }) => (await plan(store.read, instanceId, false)).plan,
+    run: (deps: D, { instanceId }, actor) =>
+      onBehalfOf(deps, toRequestedBy(actor)).transact(async (tx) => {
         const planned = await plan(tx, instanceId, true);
-        await run(tx, planned.found, clock.now(), actor);
+        await run(tx, planned.found, deps.clock.now(), actor, deps);
         return planned.plan;
       }),
   });
@@ -211,6 +223,48 @@ export const destroyInstance = instanceAction({
   run: (tx, { record }, now, { name: by }) => orderDestroy(tx, record, now, { reason: 'operator', by }),
 });
 
+/** An order that a tenant can give, too. @throws {ActionRefused} in another status than `from` */
+function powerAction(
+  verb: 'start' | 'stop' | 'restart',
+  from: InstanceStatus,
+  order: (deps: PowerDeps, accountId: string, id: string) => Promise<unknown>,
+  { summary, button, effect }: { summary: string; button: string; effect: string },
+) {
+  return instanceAction<PowerDeps>({
+    verb,
+    summary,
+    description: `As its owner can. Only while it is ${from}.`,
+    command: { verb, description: `${summary.toLowerCase()}: ${effect}` },
+    form: { title: () => summary, button, isDangerous: verb !== 'start' },
+    effect: ({ record: { id, status } }) => {
+      if (status === from) return effect;
+      throw new ActionRefused(`${id} is ${status}: only an instance that is ${from} can ${verb}.`);
+    },
+    run: (tx, { record }, _now, _actor, deps) => {
+      assertOnServer(deps.manifests);
+      return order({ ...deps, store: within(deps.store, tx) }, record.accountId, record.id);
+    },
+  });
+}
+
+export const startInstanceAction = powerAction('start', 'STOPPED', startInstance, {
+  summary: 'Start an instance',
+  button: 'Start it',
+  effect: 'its machine starts from its disk, and it is ONLINE when its SSH endpoint answers',
+});
+
+export const stopInstanceAction = powerAction('stop', 'ONLINE', stopInstance, {
+  summary: 'Stop an instance',
+  button: 'Stop it',
+  effect: 'its machine is shut down, and its disk is kept',
+});
+
+export const restartInstanceAction = powerAction('restart', 'ONLINE', restartInstance, {
+  summary: 'Restart an instance',
+  button: 'Restart it',
+  effect: 'its machine is reset: its memory is lost; its disk, address and status stay',
+});
+
 /** @throws {ActionRefused} if there is none, or nothing is left of it */
 async function find({ instances, work }: Read, id: string): Promise<Found> {
   const record = await instances.byId(id);
@@ -231,7 +285,7 @@ function describePlan({ instance, account, account_id: id, status, step, effect,
   return [
     `${instance} of account ${account === id ? id : `${account} (${id})`} is ${status}.`,
     ...(step === null ? [] : [`Its step ${step.kind} ${tried} due at ${step.next_try_at}${problem}.`]),
-    done ? `Ordered: ${effect}.` : `A dry run; with --yes, ${effect}.`,
+    done ? `Ordered: ${effect}.` : `Plan: ${effect}.`,
   ];
 }
 

@@ -75,7 +75,6 @@ export const lossesView = defineView({
     {
       name: 'losses ls',
       description: 'show how many instances ended as lost, the cap, and which are held',
-      isDefault: true,
       toText: describe,
     },
   ],

@@ -127,7 +127,7 @@ function command(
     args: { ref: ['<ref>', 'its name on the platform, from `berth orphans ls`'] },
     fixed: { action },
     toText: ({ problem, effect, done }, { ref }) => {
-      if (!done) return [problem, `A dry run; with --yes, ${effect}.`];
+      if (!done) return [problem, `Plan: ${effect}.`];
       const where = action === 'destroy' ? 'berth work ls' : `berth audit ls --subject ${ref}`;
       return [problem, `Ordered: ${effect}.`, `To see its outcome: ${where}`];
     },

@@ -136,7 +136,6 @@ export const orphansView = defineView({
       name: 'orphans ls',
       description:
         'list machines and volumes without a row that owns them, rows that were lost, and leftover parts of either',
-      isDefault: true,
       list: {},
     },
   ],

@@ -60,7 +60,14 @@ const storageSchema = z
   .meta({ id: 'Storage' });
 
 const capacitySchema = z
-  .object({ placements: z.array(placementSchema), storage: z.array(storageSchema) })
+  .object({
+    placements: z.array(placementSchema),
+    storage: z.array(storageSchema),
+    is_counted: z.boolean().meta({
+      description:
+        'Whether the room of the platforms is counted, as a server does. False: by the rows alone, and `available` may be lower.',
+    }),
+  })
   .meta({ id: 'Capacity' });
 export type CapacityView = z.infer<typeof capacitySchema>;
 
@@ -70,7 +77,7 @@ type CapacityReader = Pick<Reader, 'claims' | 'storageClaims' | 'marks' | 'cordo
 export async function readCapacity(
   read: CapacityReader,
   { catalog, supply, now }: { catalog: Catalog; supply: Supply; now: number },
-): Promise<CapacityView> {
+): Promise<Omit<CapacityView, 'is_counted'>> {
   const [use, failed, storageUse, cordons, downSince] = await Promise.all([
     read.claims.use(),
     read.claims.ofFailed(),
@@ -211,14 +218,19 @@ interface CapacityDeps {
   platforms: ReadonlyMap<string, unknown>;
 }
 
-/** What a command knows without a server. Null: the platform may have no room for what the rows leave. */
-function toKnown({ available, platform_units: _, ...row }: PlacementView) {
-  return { ...row, available: available === 0 ? 0 : null };
+/** The rows of a command. Without a server, null: the platform may have no room for what the rows leave. */
+function toKnown({ placements, is_counted: isCounted }: CapacityView) {
+  if (isCounted) return placements;
+  return placements.map(({ available, platform_units: _, ...row }) => ({
+    ...row,
+    available: available === 0 ? 0 : null,
+  }));
 }
 
-function describe({ placements, storage }: CapacityView): TextPart[] {
+function describe(capacity: CapacityView): TextPart[] {
+  const { storage, is_counted: isCounted } = capacity;
   return [
-    placements.map(toKnown).map(({ offer, region, platform, units, claimed, available, unavailable }) => ({
+    toKnown(capacity).map(({ offer, region, platform, units, claimed, available, unavailable }) => ({
       offer,
       region,
       platform,
@@ -228,7 +240,7 @@ function describe({ placements, storage }: CapacityView): TextPart[] {
       why_not: unavailable.map(({ text }) => text).join(' '),
     })),
     storage.map((one) => ({ 'storage of': one.region, gb: one.storage_gb, 'taken gb': one.claimed_gb })),
-    '? is known only to a running server: see the page Capacity of its console, or GET /operator/v1/capacity.',
+    ...(isCounted ? [] : ['? is known only to a running server: use its context, see `berth context`.']),
   ];
 }
 
@@ -243,15 +255,16 @@ export const capacityView = defineView({
     {
       name: 'capacity ls',
       description: 'list sold units, and why an offer has none available',
-      isDefault: true,
-      toData: ({ placements, storage }) => ({ placements: placements.map(toKnown), storage }),
+      toData: (capacity) => ({ ...capacity, placements: toKnown(capacity) }),
       toText: describe,
     },
   ],
-  read: async ({ store: { read }, catalog, supply, clock, platforms }: CapacityDeps) =>
-    readCapacity(read, {
+  read: async ({ store: { read }, catalog, supply, clock, platforms }: CapacityDeps) => ({
+    ...(await readCapacity(read, {
       catalog,
       supply: supply ?? (await supplyByRows(read, platforms.keys())),
       now: clock.now(),
-    }),
+    })),
+    is_counted: supply !== undefined,
+  }),
 });

@@ -165,7 +165,6 @@ export const platformsView = defineView({
     {
       name: 'platforms ls',
       description: 'list the platforms and their health',
-      isDefault: true,
       list: {},
     },
   ],

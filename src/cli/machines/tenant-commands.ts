@@ -1,0 +1,78 @@
+import { columnsOf } from '../../operator-kit/columns.ts';
+import { Fatal } from '../../ports/errors.ts';
+import { systemClock } from '../../runtime/system.ts';
+import { type ConfirmFlags, isConfirmed } from '../confirm.ts';
+import type { Context } from '../context/contexts.ts';
+import { isData, type ListFlags, printData, printDone, printPart, printRows } from '../print-records.ts';
+import { find } from './machine.ts';
+import { toRow, type Verb, withTenant } from './tenant.ts';
+
+/** What the commands of `berth instances` do with the key of an account, by their verbs. */
+export const tenantCommands: Readonly<Record<string, (context: Context, ...args: never[]) => Promise<void>>> =
+  {
+    ls: list,
+    show,
+    start: ordering('startInstance', 'starts; it is ONLINE when its SSH endpoint answers'),
+    stop: ordering('stopInstance', 'stops; its disk is kept'),
+    restart: ordering('restartInstance', 'restarts: its memory is lost, its disk stays'),
+    rm: remove,
+  };
+
+interface Filters extends ListFlags {
+  status?: string;
+  region?: string;
+  offer?: string;
+  account?: string;
+  find?: string;
+}
+
+async function list(context: Context, flags: Filters): Promise<void> {
+  const { status, region, offer, account, find: text } = flags;
+  if (account !== undefined || text !== undefined)
+    throw new Fatal('--account and --find need the key of an operator.');
+  const all = await withTenant(context, (client) => client.listInstances());
+  const found = all.filter(
+    (one) =>
+      (status === undefined || one.status === status) &&
+      (region === undefined || one.region === region) &&
+      (offer === undefined || one.configuration_id === offer),
+  );
+  if (isData(flags)) return printData(flags, found.slice(0, flags.limit));
+  const rows = found.map(toRow);
+  const columns = columnsOf(rows[0] ?? {});
+  printRows(rows, flags, { columns, none: 'There is no such instance.', now: systemClock.now() });
+}
+
+async function show(context: Context, given: string, flags: ListFlags): Promise<void> {
+  await withTenant(context, async (client) => {
+    const { id, region } = await find(client, given);
+    const instance = await client.getInstance(id, region);
+    if (isData(flags)) printData(flags, instance);
+    else printPart(instance);
+  });
+}
+
+function ordering(verb: Verb, effect: string) {
+  return (context: Context, given: string, flags: ListFlags & ConfirmFlags): Promise<void> =>
+    withTenant(context, async (client) => {
+      const { id, region, name, status } = await find(client, given);
+      const plan = `${name ?? id} (${id}) is ${status}. It ${effect}.`;
+      if (!(await isConfirmed(flags, () => printDone(flags, { id, status, done: false }, plan)))) return;
+      const after = await client[verb](id, region);
+      printDone(flags, after, `Ordered: ${name ?? id} ${effect}.`);
+    });
+}
+
+async function remove(context: Context, given: string, flags: ListFlags & ConfirmFlags): Promise<void> {
+  await withTenant(context, async (client) => {
+    const { id, region, name, status } = await find(client, given);
+    const plan = `${name ?? id} (${id}) is ${status}. Its machine and its disk are removed, and all data on it is lost.`;
+    if (!(await isConfirmed(flags, () => printDone(flags, { id, status, done: false }, plan)))) return;
+    const after = await client.deleteInstance(id, region);
+    printDone(
+      flags,
+      after ?? { id, status: 'DESTROYED' },
+      `Ordered: ${name ?? id} (${id}) is being removed.`,
+    );
+  });
+}
