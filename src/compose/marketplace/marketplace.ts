@@ -3,6 +3,7 @@ import { packageVersion } from '../../config/package-root.ts';
 import { adminApp, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
 import { createEnforcement } from '../../marketplace/deployments/enforcement.ts';
+import { createSuspensionsJob } from '../../marketplace/deployments/suspensions-job.ts';
 import type { Deps } from '../../marketplace/deps.ts';
 import { createApp, createListener } from '../../marketplace/http/app.ts';
 import { refuseWire } from '../../marketplace/http/errors.ts';
@@ -180,7 +181,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
   );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
-  const jobs = [billing, workers, stockAlerts, mail, housekeeping];
+  const suspensions = createSuspensionsJob(deps);
+  const jobs = [billing, suspensions, workers, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
   certificates.start();

@@ -10,7 +10,7 @@ import type { SshKeyRecord } from '../model/people.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { minimumReservationMinutes } from '../providers/capabilities.ts';
-import { assertMember, resolveTeam } from '../teams/access.ts';
+import { assertMayCreate, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { attachAtLaunch, planLaunchVolumes } from '../volumes/attach.ts';
 import {
@@ -75,7 +75,7 @@ export async function createDeployment(
     await assertAffordable(deps, tx, { teamId, rateMicroUsd, ...runtime }, createdAt);
     await assertWithinLimits(deps, tx, teamId, { deployments: 1 });
     // The team is locked from here on, so no member can leave it meanwhile.
-    await assertMember(tx, caller, teamId);
+    await assertMayCreate(tx, caller, teamId);
     assertInStock(plan);
     if (volumes instanceof ApiError) throw volumes;
     return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, price, createdAt, requestId });

@@ -36,7 +36,7 @@ export async function quotePause(
   caller: Caller,
   id: string,
 ): Promise<StopQuote> {
-  const record = await ownDeployment(store.read, caller, id);
+  const record = await ownDeployment(store.read, caller, id, 'read');
   assertCanPause(providers, record);
   const price = await priceFor(store.read, record.teamId, stoppedPriceOf(providers, record), clock.now());
   return {
@@ -75,7 +75,7 @@ function toBreakdown(
 export async function resumeDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, clock, providers } = deps;
   // The user is read before the transaction, because billing mails lock the team first and then its users.
-  const known = await ownDeployment(store.read, caller, id);
+  const known = await ownDeployment(store.read, caller, id, 'read');
   const minimum = await minimumRuntimeMinutes(deps, known);
   const asked = await ask(deps, caller, id, 'resume', async (record, tx) => {
     requireProvider(providers, record);
@@ -123,7 +123,7 @@ export async function readRebootStatus(
   id: string,
 ): Promise<RebootStatus> {
   const { store, clock, options, providers } = deps;
-  const record = await ownDeployment(store.read, caller, id);
+  const record = await ownDeployment(store.read, caller, id, 'read');
   assertSupported(restartUnsupportedReason(requireProvider(providers, record), record));
   const now = clock.now();
   const isInFlight = ({ action }: DeploymentRecord) =>

@@ -16,6 +16,7 @@ import {
   userField,
 } from './people.ts';
 import {
+  changeTeam,
   createTeam,
   endDiscount,
   listDiscounts,
@@ -153,6 +154,7 @@ export const commands = [
   createKey,
   revokeKey,
   createTeam,
+  changeTeam,
   setMember,
   removeMember,
   switchTeam,

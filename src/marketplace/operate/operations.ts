@@ -5,6 +5,7 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
+import { restoreTeam, restoreUser, suspendTeam, suspendUser } from './suspensions.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
 import { mailsView } from './views/mails.ts';
@@ -37,7 +38,11 @@ export type AnyOperation =
   | typeof bookCredit
   | typeof acceptProviderLosses
   | typeof cleanUpLost
-  | typeof resendMail;
+  | typeof resendMail
+  | typeof suspendUser
+  | typeof restoreUser
+  | typeof suspendTeam
+  | typeof restoreTeam;
 
 /** Everything that operators can see and do, in the order of the API's document. */
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
@@ -59,4 +64,8 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   acceptProviderLosses,
   cleanUpLost,
   resendMail,
+  suspendUser,
+  restoreUser,
+  suspendTeam,
+  restoreTeam,
 ];

@@ -10,7 +10,7 @@ import type { Transaction } from '../model/store.ts';
 import { toAttachment, type VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
-import { assertMember, resolveTeam } from '../teams/access.ts';
+import { assertMayCreate, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { assertUnchanging } from './intents.ts';
 import { assertFits, assertName, assertRoom, assertSize } from './limits.ts';
@@ -40,13 +40,13 @@ export async function createVolume(
   const wanted = { ...input, region, cloudId, teamId };
   const record = await store.transact(async (tx) => {
     const deployment =
-      input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
+      input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId, 'change');
     const now = clock.now();
     const priced = { teamId, region, cloudId, sizeGb: input.sizeInGb };
     const price = await newPrice(tx, volumeProvider.profile, priced, now);
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     // The team is locked from here on, so no member can leave it meanwhile.
-    await assertMember(tx, caller, teamId);
+    await assertMayCreate(tx, caller, teamId);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
     if (deployment !== null) {
       await assertAttachable(tx, volumeProvider, wanted, deployment);

@@ -24,7 +24,7 @@ export async function deleteVolume(
   assertStillWanted: (tx: Transaction) => Promise<void> = async () => undefined,
 ): Promise<{ success: true }> {
   const { store, clock, options, providers } = deps;
-  const known = await ownVolume(store.read, caller, volumeId);
+  const known = await ownVolume(store.read, caller, volumeId, 'end');
   const volumeProvider = volumeProviderOf(providers, known.providerId);
   const asked = await transactOnVolume(store, known.id, async (tx, snapshot): Promise<AskedVolume | null> => {
     const { record } = snapshot;

@@ -68,6 +68,34 @@ export function describePeople(storeOf: () => Store): void {
       expect(await store.read.teams.member(teamId, 'c')).toBeNull();
     });
 
+    it('may be suspended, as may their teams; both decide what is allowed', async () => {
+      const suspension = { at: now, reason: 'it "is" \u2026', by: 'mara', running: 'stop' } as const;
+      const standing = { role: 'owner', memberRights: 'own', userSuspension: null, teamSuspension: null };
+      expect(await store.read.teams.standing(teamId, userId)).toEqual(standing);
+      expect([await store.read.users.suspended(), await store.read.teams.suspended()]).toEqual([[], []]);
+      const suspended = [user({ suspension }), team({ suspension, memberRights: 'all' })] as const;
+      await write(async (tx) => {
+        await tx.users.insert(user({ id: 'other' }));
+        await tx.users.update(suspended[0]);
+        await tx.teams.update(suspended[1]);
+      });
+      expect(await store.read.users.suspended()).toEqual([suspended[0]]);
+      expect(await store.read.teams.suspended()).toEqual([suspended[1]]);
+      expect(await store.read.teams.standing(teamId, userId)).toEqual({
+        role: 'owner',
+        memberRights: 'all',
+        userSuspension: suspension,
+        teamSuspension: suspension,
+      });
+      expect(await store.read.teams.standing(teamId, 'other')).toMatchObject({ role: null });
+      expect(await store.read.teams.standing('none', userId)).toBeNull();
+      await write(async (tx) => {
+        await tx.users.update(user());
+        await tx.teams.update(team());
+      });
+      expect([await store.read.users.suspended(), await store.read.teams.suspended()]).toEqual([[], []]);
+    });
+
     it('have discounts, alerts and SSH keys; lists omit temporary keys', async () => {
       await write(async (tx) => {
         await tx.discounts.insert(discount({ id: 'later', startsAt: now + 1 }));

@@ -8,8 +8,10 @@ CREATE TABLE users (
   minimum_runtime_minutes DOUBLE PRECISION,
   wants_deployment_mail BOOLEAN NOT NULL,
   wants_marketing_mail BOOLEAN NOT NULL,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  suspension JSON
 );
+CREATE INDEX users_suspended ON users (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -33,9 +35,12 @@ CREATE TABLE teams (
   balance_micro_usd BIGINT NOT NULL,
   watch JSON NOT NULL,
   created_at BIGINT NOT NULL,
+  member_rights TEXT NOT NULL,
+  suspension JSON,
   next_check_at BIGINT
 );
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
+CREATE INDEX teams_suspended ON teams (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE members (
   team_id TEXT NOT NULL REFERENCES teams (id),

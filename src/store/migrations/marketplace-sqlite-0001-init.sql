@@ -8,8 +8,10 @@ CREATE TABLE users (
   minimum_runtime_minutes REAL,
   wants_deployment_mail INTEGER NOT NULL,
   wants_marketing_mail INTEGER NOT NULL,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  suspension TEXT
 ) STRICT;
+CREATE INDEX users_suspended ON users (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -33,9 +35,12 @@ CREATE TABLE teams (
   balance_micro_usd INTEGER NOT NULL,
   watch TEXT NOT NULL,
   created_at INTEGER NOT NULL,
+  member_rights TEXT NOT NULL,
+  suspension TEXT,
   next_check_at INTEGER
 ) STRICT;
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
+CREATE INDEX teams_suspended ON teams (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE members (
   team_id TEXT NOT NULL REFERENCES teams (id),

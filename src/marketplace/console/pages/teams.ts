@@ -1,16 +1,21 @@
 import { counted } from '../../../contract/counted.ts';
 import { usdToDollars } from '../../../contract/values.ts';
+import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   type Column,
   count,
   facts,
+  given,
+  type Html,
   html,
   live,
   named,
   table,
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
+import { runningAtSuspension } from '../../model/people.ts';
+import { restoreTeam, restoreUser, suspendTeam, suspendUser } from '../../operate/suspensions.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
 import { billLink, hoursLeft, teamLink } from '../parts.ts';
@@ -59,6 +64,7 @@ export const teamPage: Page = async ({ store: { read } }, { params, now }) => {
   return {
     title: slug,
     body: html`<div class="head" id="head" data-live><h1>${named(name)}</h1>${hoursLeft(team.hours_left)}<span class="soft mono">${id}</span></div>
+${live('suspended', team.suspended === null ? '' : html`<div class="notice bad"><h2>Suspended</h2><p>${given(team.suspended)}</p></div>`, '')}
 <div class="columns">
 ${live(
   'money',
@@ -67,15 +73,42 @@ ${live(
     ['Cost per hour, before discounts', usdToDollars(team.burn_usd_per_hour)],
     ['Balance lasts', team.hours_left === null ? 'nothing is billed' : counted(team.hours_left, 'hour')],
     ['At zero since', ago(team.exhausted_at, now)],
+    ['Members may change', team.member_rights === 'all' ? 'everything of the team' : 'what they made'],
     ['Created', ago(team.created_at, now)],
-  ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a></p>`,
+  ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a></p>${suspensionLinks('team', id, team.suspended)}`,
 )}
-${live('members', html`<h2>Members</h2>${table(['email', 'name', 'role'], team.members, 'No members.')}`)}
+${live('members', html`<h2>Members</h2>${table(memberColumns, team.members, 'No members.')}`)}
 </div>
 ${live('pays', html`<h2>Billed now</h2>${table(paidColumns, team.pays_for, 'Nothing is billed now.', now)}`)}
 ${live('booked', html`<h2>Latest bookings</h2>${table(['at', 'kind', 'memo', 'reference'], team.booked, 'No bookings.')}`)}`,
   };
 };
+
+const memberColumns: readonly Column<TeamDetail['members'][number]>[] = [
+  'email',
+  'name',
+  'role',
+  {
+    head: 'Suspended',
+    cell: ({ email, suspended }) =>
+      html`${suspended === null ? '' : given(suspended)} ${suspensionLinks('user', email, suspended)}`,
+  },
+];
+
+/** Links to the plans of a suspension, or of its end. */
+function suspensionLinks(kind: 'user' | 'team', named: string, suspended: string | null): Html {
+  const [action, restore] = kind === 'user' ? [suspendUser, restoreUser] : [suspendTeam, restoreTeam];
+  if (suspended !== null) return actionLink(restore, 'Restore', { [kind]: named });
+  return html`${runningAtSuspension.map((running) =>
+    actionLink(action, suspendWords[running], { [kind]: named, running }),
+  )}`;
+}
+
+const suspendWords = {
+  keep: 'Suspend',
+  stop: 'Suspend and stop',
+  end: 'Suspend and terminate',
+} as const;
 
 const paidColumns: readonly Column<TeamDetail['pays_for'][number]>[] = [
   { head: 'Resource', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },

@@ -12,10 +12,12 @@ import { teamRoles } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { readingOf } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
-import type { TeamRecord } from '../../model/people.ts';
+import { memberRights, type TeamRecord } from '../../model/people.ts';
 import type { SpendingTeam } from '../../model/people-store.ts';
 import type { Reader } from '../../model/store.ts';
 import { known, type PageQuery, textSchema, type ViewDeps } from './pages.ts';
+
+const suspendedSchema = z.string().nullable().meta({ description: 'The reason; null: not suspended.' });
 
 /** A team with its balance and the rate at which it decreases. */
 const teamRowSchema = z
@@ -34,6 +36,7 @@ const teamRowSchema = z
       .meta({ description: 'Hours until the balance is used up; null: nothing is billed.' }),
     billed: z.int().meta({ description: 'Number of deployments and volumes billed now.' }),
     exhausted_at: timeOrNullSchema.meta({ description: 'When its balance reached zero.' }),
+    suspended: suspendedSchema,
     created_at: timestampSchema,
   })
   .meta({ id: 'Team' });
@@ -54,12 +57,16 @@ const billedSchema = z.object({
 /** The details of a team: its members, what it pays for, and its newest ledger transactions. */
 const teamDetailSchema = teamRowSchema
   .extend({
+    member_rights: z
+      .enum(memberRights)
+      .meta({ description: 'What a `member` may change and end: `own` what they made, or `all`.' }),
     members: z.array(
       z.object({
         user_id: z.string(),
         email: z.string(),
         name: z.string(),
         role: z.enum(teamRoles),
+        suspended: suspendedSchema,
         joined_at: timestampSchema,
       }),
     ),
@@ -133,6 +140,7 @@ async function toTeamRow(read: TeamReads, team: TeamRecord, now: number): Promis
     hours_left: burn === 0 ? null : Math.max(0, Math.floor((balance / burn) * 10) / 10),
     billed: open.length,
     exhausted_at: toTime(team.watch.exhaustedAt),
+    suspended: team.suspension?.reason ?? null,
     created_at: toTime(team.createdAt),
   };
 }
@@ -155,11 +163,13 @@ export async function readTeam(read: TeamReads, idOrSlug: string, now: number): 
     .toSorted((a, b) => b.rateMicroUsdPerHour - a.rateMicroUsdPerHour);
   return {
     ...row,
+    member_rights: found.memberRights,
     members: await Promise.all(
       members.map(async ({ userId, role, joinedAt }) => {
         const user = await read.users.byId(userId);
         const { email = '', name = '' } = user ?? {};
-        return { user_id: userId, email, name, role, joined_at: toTime(joinedAt) };
+        const suspended = user?.suspension?.reason ?? null;
+        return { user_id: userId, email, name, role, suspended, joined_at: toTime(joinedAt) };
       }),
     ),
     pays_for: dearest.slice(0, MOST_BILLED).map((segment) => ({
@@ -197,7 +207,7 @@ export const teamsView = defineView({
         q: ['--find <text>', 'those with this text in id, slug or name'],
         spending: ['--spending', 'only teams with running costs, the soonest to run out first'],
       },
-      list: { limit: 100_000, hidden: ['billed', 'exhausted_at'], none: 'No teams found.' },
+      list: { limit: 100_000, hidden: ['billed', 'exhausted_at', 'suspended'], none: 'No teams found.' },
       toData: ({ teams }) => teams,
     },
   ],
