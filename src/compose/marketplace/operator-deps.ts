@@ -5,7 +5,7 @@ import type { LiveProviders } from '../../marketplace/providers/create-providers
 import type { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
 import type { Certificates } from '../../runtime/certificates.ts';
 
-export interface OperatorParts extends Omit<OperatorDeps, 'operators' | 'providers'> {
+export interface OperatorParts extends Omit<OperatorDeps, 'operators' | 'providers' | 'sellers'> {
   providers: LiveProviders;
   workers: ProviderWorkers;
   certificates: Certificates;
@@ -22,6 +22,7 @@ export function operatorDepsOf({
 }: OperatorParts): Omit<OperatorDeps, 'operators'> {
   return {
     ...parts,
+    sellers: providers,
     providers: () => factsOf(providers, workers, certificates),
   };
 }

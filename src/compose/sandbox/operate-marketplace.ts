@@ -7,9 +7,9 @@ import { operatorDepsOf } from '../marketplace/operator-deps.ts';
 import { controlOperator, operatorUrl } from './control-operator.ts';
 
 /** Creates the operator API of the marketplace: that of production, and its commands. */
-export function operateMarketplace({ operatorParts, providers }: Marketplace): Server {
+export function operateMarketplace({ operatorParts }: Marketplace): Server {
   const { nextId } = operatorParts;
-  const deps = { ...operatorDepsOf(operatorParts), operators: controlOperator, sellers: providers };
+  const deps = { ...operatorDepsOf(operatorParts), operators: controlOperator };
   return createOperatorApp(deps, {
     nextId,
     sandbox: { url: operatorUrl(MARKETPLACE), operations: commands },

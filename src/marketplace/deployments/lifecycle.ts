@@ -99,13 +99,16 @@ export async function restartDeployment(
   caller: Caller,
   id: string,
 ): Promise<Deployment> {
-  const asked = await ask(deps, caller, id, 'restart', (record) => {
-    assertSupported(restartUnsupportedReason(requireProvider(deps.providers, record), record));
-    assertStatus(record, 'running', 'restarted');
-  });
+  const asked = await ask(deps, caller, id, 'restart', (record) => assertCanRestart(deps.providers, record));
   const isAccepted = ({ status, action }: DeploymentRecord) =>
     status === 'running' && action?.id === asked.action.id && action.answer === 'accepted';
   return showDeployment(deps, await awaitDeployment(deps, asked, isAccepted));
+}
+
+/** @throws {ApiError} ACTION_UNSUPPORTED or INVALID_STATUS */
+export function assertCanRestart(providers: Providers, record: DeploymentRecord): void {
+  assertSupported(restartUnsupportedReason(requireProvider(providers, record), record));
+  assertStatus(record, 'running', 'restarted');
 }
 
 /** For this long after the call, the provider may not show the restart yet. */

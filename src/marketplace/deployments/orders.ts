@@ -1,8 +1,8 @@
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import type { Transaction } from '../model/store.ts';
+import type { Reader, Transaction } from '../model/store.ts';
 import { assertUnchanging } from '../volumes/intents.ts';
 import { writeIntent } from './intents.ts';
-import { assertCanPause } from './lifecycle.ts';
+import { assertCanPause, assertCanRestart } from './lifecycle.ts';
 import { endsAt } from './terminate.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
@@ -11,16 +11,26 @@ import { type TransitionDeps, transition } from './transition.ts';
  * @throws {ApiError} as {@link assertCanPause}, or CHANGE_IN_PROGRESS
  */
 export async function orderStop(
-  { clock, options, providers }: TransitionDeps,
+  deps: TransitionDeps,
   tx: Transaction,
   record: DeploymentRecord,
   by: string,
 ): Promise<void> {
-  assertCanPause(providers, record);
-  const now = clock.now();
-  await assertUnchanging(tx, record, now, options);
-  const until = now + options.lifecycleWaitMs;
-  await writeIntent(tx, record, { kind: 'pause', by, since: now, until });
+  await assertCanOrder(deps, tx, record, 'pause');
+  const now = deps.clock.now();
+  await writeIntent(tx, record, { kind: 'pause', by, since: now, until: now + deps.options.lifecycleWaitMs });
+}
+
+/** @throws {ApiError} ACTION_UNSUPPORTED, INVALID_STATUS, PROVIDER_REFUSED or CHANGE_IN_PROGRESS */
+export async function assertCanOrder(
+  { clock, options, providers }: Pick<TransitionDeps, 'clock' | 'options' | 'providers'>,
+  read: Pick<Reader, 'volumes'>,
+  record: DeploymentRecord,
+  kind: 'pause' | 'restart',
+): Promise<void> {
+  if (kind === 'pause') assertCanPause(providers, record);
+  else assertCanRestart(providers, record);
+  await assertUnchanging(read, record, clock.now(), options);
 }
 
 /** Terminates a locked deployment that is running or stopped, without a minimum runtime. */

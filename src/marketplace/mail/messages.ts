@@ -173,6 +173,18 @@ export function suspendedMessage(name: string, { reason, running }: Suspension):
   ]);
 }
 
+/** `what`: such as `Terminated` or `Deleted`. */
+export function orderedMessage(
+  what: string,
+  { id, name, reason }: { id: string; name: string; reason: string },
+): Message {
+  const label = toLabel(name, id);
+  return message(`${what} by the operator: ${label}`, [
+    `The operator of the marketplace has ordered this for ${label} (${id}): ${what.toLowerCase()}.`,
+    `Reason: ${reason}`,
+  ]);
+}
+
 export function restoredMessage(name: string): Message {
   return message(`Restored: ${toPhrase(name)}`, [
     `${toPhrase(name)} is no longer suspended. Deployments that were stopped stay stopped until you start them.`,

@@ -1,10 +1,10 @@
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { operatorKeysView } from '../../operator-kit/views/keys.ts';
-import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
-import type { Store } from '../model/store.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
+import type { OrderDeps } from './orders.ts';
+import { deleteVolume, restartDeployment, stopDeployment, terminateDeployment } from './orders.ts';
 import { restoreTeam, restoreUser, suspendTeam, suspendUser } from './suspensions.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
@@ -13,10 +13,7 @@ import { type KnownProviders, providersView } from './views/providers.ts';
 import { statusView } from './views/status.ts';
 import { teamsView, teamView } from './views/teams.ts';
 
-export interface OperationDeps {
-  store: Store;
-  clock: Clock;
-  random: Random;
+export interface OperationDeps extends OrderDeps {
   /** The providers as this server sees them now. */
   providers: () => KnownProviders;
   maxLosses: LossCapOptions;
@@ -42,7 +39,11 @@ export type AnyOperation =
   | typeof suspendUser
   | typeof restoreUser
   | typeof suspendTeam
-  | typeof restoreTeam;
+  | typeof restoreTeam
+  | typeof terminateDeployment
+  | typeof stopDeployment
+  | typeof restartDeployment
+  | typeof deleteVolume;
 
 /** Everything that operators can see and do, in the order of the API's document. */
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
@@ -68,4 +69,8 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   restoreUser,
   suspendTeam,
   restoreTeam,
+  terminateDeployment,
+  stopDeployment,
+  restartDeployment,
+  deleteVolume,
 ];

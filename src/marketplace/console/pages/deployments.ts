@@ -1,5 +1,5 @@
 import { usdToDollars } from '../../../contract/values.ts';
-import { actionForm } from '../../../operator-kit/console/action-pages.ts';
+import { actionForm, actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   type Column,
@@ -16,6 +16,7 @@ import {
 } from '../../../operator-kit/console/parts.ts';
 import { deploymentStatuses } from '../../contract/deployment.ts';
 import { cleanUpLost } from '../../operate/actions.ts';
+import { restartDeployment, stopDeployment, terminateDeployment } from '../../operate/orders.ts';
 import {
   type DeploymentDetail,
   type DeploymentRow,
@@ -100,6 +101,7 @@ export const deploymentPage: Page = async ({ store: { read } }, { params, now, s
     title: id,
     body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(status)}<span class="soft">${named(name)}</span></div>
 ${live('why', reason === null ? '' : html`<div class="notice bad"><h2>Failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
+${live('orders', orderLinks(found), '')}
 ${live('lost', found.lost ? lostNotice(found, session.csrf) : '', '')}
 <div class="columns">
 ${live(
@@ -142,6 +144,14 @@ ${live(
 )}`,
   };
 };
+
+function orderLinks({ id, status }: DeploymentDetail): Html | '' {
+  const of = { deploymentId: id };
+  const terminate = actionLink(terminateDeployment, 'Terminate', of);
+  if (status === 'stopped') return html`<p>${terminate}</p>`;
+  if (status !== 'running') return '';
+  return html`<p>${actionLink(stopDeployment, 'Stop', of)}${actionLink(restartDeployment, 'Restart', of)}${terminate}</p>`;
+}
 
 function lostNotice({ id, provider, provider_instance_id: instance }: DeploymentDetail, csrf: string): Html {
   return html`<div class="notice wait"><h2>Instance lost</h2>

@@ -15,6 +15,7 @@ import {
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
 import { runningAtSuspension } from '../../model/people.ts';
+import { deleteVolume } from '../../operate/orders.ts';
 import { restoreTeam, restoreUser, suspendTeam, suspendUser } from '../../operate/suspensions.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
@@ -116,4 +117,8 @@ const paidColumns: readonly Column<TeamDetail['pays_for'][number]>[] = [
   'usd_per_hour',
   'since',
   'taken_usd',
+  {
+    head: 'Action',
+    cell: ({ id, kind }) => (kind === 'volume' ? actionLink(deleteVolume, 'Delete', { volumeId: id }) : ''),
+  },
 ];
