@@ -12,6 +12,7 @@ const NEED_CATALOGS: ReadonlySet<string> = new Set([
   'deployments stop',
   'deployments restart',
   'volumes rm',
+  'sales pause',
 ]);
 
 /**

@@ -29,6 +29,7 @@ const commands: LazyCommands = {
     'list the providers of marketplace.yaml, call them, and show the health of each',
     async () => (await import('./providers-command.ts')).providersCommand(),
   ],
+  sales: ['pause and resume the sales of a provider, a region or an offer'],
   mail: ['list the mails: sent, due and given up; retry one'],
   operators: [
     'create, list and revoke the keys of the admin listener',

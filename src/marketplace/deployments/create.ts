@@ -9,6 +9,7 @@ import type { Caller } from '../model/own-rows.ts';
 import type { SshKeyRecord } from '../model/people.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
+import { assertSold } from '../offers/sales-pauses.ts';
 import { minimumReservationMinutes } from '../providers/capabilities.ts';
 import { assertMayCreate, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
@@ -76,6 +77,7 @@ export async function createDeployment(
     await assertWithinLimits(deps, tx, teamId, { deployments: 1 });
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMayCreate(tx, caller, teamId);
+    await assertSold(tx, { ...plan.offer, region: plan.region }, createdAt);
     assertInStock(plan);
     if (volumes instanceof ApiError) throw volumes;
     return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, price, createdAt, requestId });

@@ -34,6 +34,7 @@ import type {
   UserReader,
   UserWriter,
 } from './people-store.ts';
+import type { PauseReader, PauseWriter } from './sales-pause.ts';
 import type { AttachmentRecord, VolumeRecord, VolumeUsage } from './volume-record.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
@@ -218,6 +219,7 @@ export interface Reader {
   mail: MailReader;
   catalogs: CatalogReader;
   settings: SettingReader;
+  pauses: PauseReader;
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
@@ -240,6 +242,7 @@ export interface Transaction {
   leases: LeaseWriter;
   signals: SignalWriter;
   settings: SettingWriter;
+  pauses: PauseWriter;
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;

@@ -5,6 +5,7 @@ import type { LossCapOptions } from '../model/options.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
 import type { OrderDeps } from './orders.ts';
 import { deleteVolume, restartDeployment, stopDeployment, terminateDeployment } from './orders.ts';
+import { pauseSales, resumeSales, salesPausesView } from './sales.ts';
 import { restoreTeam, restoreUser, suspendTeam, suspendUser } from './suspensions.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
@@ -43,7 +44,10 @@ export type AnyOperation =
   | typeof terminateDeployment
   | typeof stopDeployment
   | typeof restartDeployment
-  | typeof deleteVolume;
+  | typeof deleteVolume
+  | typeof salesPausesView
+  | typeof pauseSales
+  | typeof resumeSales;
 
 /** Everything that operators can see and do, in the order of the API's document. */
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
@@ -56,6 +60,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   mailsView,
   booksView,
   billView,
+  salesPausesView,
   auditView,
   operatorKeysView('berth marketplace operators', {
     tag: 'Views',
@@ -73,4 +78,6 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   stopDeployment,
   restartDeployment,
   deleteVolume,
+  pauseSales,
+  resumeSales,
 ];

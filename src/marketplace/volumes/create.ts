@@ -9,6 +9,7 @@ import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { toAttachment, type VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
+import { assertSold } from '../offers/sales-pauses.ts';
 import { requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertMayCreate, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
@@ -47,6 +48,7 @@ export async function createVolume(
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     // The team is locked from here on, so no member can leave it meanwhile.
     await assertMayCreate(tx, caller, teamId);
+    await assertSold(tx, { providerId: volumeProvider.provider.id, region }, now);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
     if (deployment !== null) {
       await assertAttachable(tx, volumeProvider, wanted, deployment);

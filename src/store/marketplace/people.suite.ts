@@ -96,6 +96,26 @@ export function describePeople(storeOf: () => Store): void {
       expect([await store.read.users.suspended(), await store.read.teams.suspended()]).toEqual([[], []]);
     });
 
+    it('see pauses of sales, one for each provider, region and offer', async () => {
+      const pause = {
+        providerId: 'provider-a',
+        region: '',
+        offerId: '',
+        reason: 'fire',
+        since: now,
+        by: 'mara',
+      };
+      const ended = { ...pause, region: 'eu-1', until: now + 1 };
+      await write(async (tx) => {
+        await tx.pauses.put({ ...pause, until: null });
+        await tx.pauses.put(ended);
+        await tx.pauses.put({ ...pause, reason: 'flood', until: null });
+        await tx.pauses.put({ ...pause, offerId: 'gone', until: null });
+        await tx.pauses.remove({ ...pause, offerId: 'gone' });
+      });
+      expect(await store.read.pauses.list()).toEqual([{ ...pause, reason: 'flood', until: null }, ended]);
+    });
+
     it('have discounts, alerts and SSH keys; lists omit temporary keys', async () => {
       await write(async (tx) => {
         await tx.discounts.insert(discount({ id: 'later', startsAt: now + 1 }));

@@ -291,6 +291,17 @@ CREATE UNLOGGED TABLE request_counts (
 );
 CREATE INDEX request_counts_by_end ON request_counts (ends_at);
 
+CREATE TABLE sales_pauses (
+  provider_id TEXT NOT NULL,
+  region TEXT NOT NULL,
+  offer_id TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  since BIGINT NOT NULL,
+  until BIGINT,
+  by TEXT NOT NULL,
+  PRIMARY KEY (provider_id, region, offer_id)
+);
+
 CREATE TABLE losses (
   subject_id TEXT PRIMARY KEY,
   kind TEXT NOT NULL,

@@ -283,6 +283,17 @@ CREATE TABLE settings (
   value TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE sales_pauses (
+  provider_id TEXT NOT NULL,
+  region TEXT NOT NULL,
+  offer_id TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER,
+  by TEXT NOT NULL,
+  PRIMARY KEY (provider_id, region, offer_id)
+) STRICT;
+
 CREATE TABLE losses (
   subject_id TEXT PRIMARY KEY,
   kind TEXT NOT NULL,

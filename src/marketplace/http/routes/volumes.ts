@@ -15,6 +15,7 @@ import {
   volumeRegionsSchema,
   volumeSchema,
 } from '../../contract/volume.ts';
+import { pausesNow } from '../../model/sales-pause.ts';
 import { attachVolume, detachVolume } from '../../volumes/attach.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
@@ -80,7 +81,8 @@ export function volumeRoutes(deps: HttpDeps) {
       description: 'With size limits, price, and whether offers are sold in each region.',
       query: { provider: z.string().optional().meta({ description: 'Required.' }) },
       reply: ['The regions.', volumeRegionsSchema, ['UNAUTHORIZED']],
-      run: ({ query }) => listVolumeRegions(deps, query),
+      run: async ({ query }) =>
+        listVolumeRegions({ ...deps, pauses: await pausesNow(deps.store.read, deps.clock.now()) }, query),
     })
     .add('get', '/api/volumes/{volumeId}', {
       operationId: 'getVolume',

@@ -16,6 +16,7 @@ import { leaseWriter, settingReader, settingWriter } from './leases.ts';
 import { ledgerReader, ledgerWriter } from './ledger.ts';
 import { lossReader, lossWriter } from './losses.ts';
 import { mailReader, mailWriter, stockAlertReader, stockAlertWriter } from './mail.ts';
+import { pauseReader, pauseWriter } from './sales-pauses.ts';
 import { discountReader, discountWriter, teamReader, teamWriter } from './teams.ts';
 import { keyReader, keyWriter, sshKeyReader, sshKeyWriter, userReader, userWriter } from './users.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
@@ -38,6 +39,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     mail: translated(mailReader(connection)),
     catalogs: translated(catalogReader(connection)),
     settings: translated(settingReader(connection)),
+    pauses: translated(pauseReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
     operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
@@ -66,6 +68,7 @@ export function transactionOn(
     leases: leaseWriter(connection),
     signals: signalWriter(notifications),
     settings: settingWriter(connection),
+    pauses: pauseWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
     operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
