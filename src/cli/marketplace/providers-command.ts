@@ -30,7 +30,7 @@ export function providersCommand(): Command {
       const { providers: entries } = loadProvidersFor(command);
       const bundled = isData(flags) ? null : 'comes with Berth';
       printRows(
-        entries.map(({ id, base_url, profile = bundled }) => ({ id, base_url, profile })),
+        entries.map(({ id, base_url, profile = bundled, retired }) => ({ id, base_url, profile, retired })),
         flags,
       );
     });

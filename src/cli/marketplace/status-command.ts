@@ -40,7 +40,9 @@ export function statusCommand(): Command {
 /** Reads the providers from the database, with the answers in `known` if they were called. */
 export function readProviders(
   { store, clock, config }: CommandDeps,
-  known: KnownProviders = new Map(config.providers.map(({ id }) => [id, null])),
+  known: KnownProviders = new Map(
+    config.providers.filter(({ retired }) => !retired).map(({ id }) => [id, null]),
+  ),
 ): Promise<ProviderRow[]> {
   return listProviders(store.read, {
     known,

@@ -6,21 +6,25 @@ import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { leasedJob } from '../model/fenced-store.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { type Suspendable, suspendedNow } from '../teams/suspend.ts';
+import { endRetired } from './end-retired.ts';
 import { orderEnd, orderStop } from './orders.ts';
 import type { TransitionDeps } from './transition.ts';
 
 const EVERY_MS = 30_000;
 
 /**
- * Stops or ends the deployments of suspended users and teams. It repeats this, for deployments that run only later and for
- * stops that failed.
+ * The job that carries out what an operator has ordered for as long as it is ordered: it stops or ends the deployments of
+ * suspended users and teams, also those that run only later, and ends what is left at retired providers.
  */
-export function createSuspensionsJob(deps: Deps): LeasedJob<Store> {
-  const work = (store: Store) => enforceAll({ ...deps, store });
-  return leasedJob(deps, { name: 'suspensions', everyMs: EVERY_MS, work });
+export function createStandingOrders(deps: Deps, retired: readonly string[]): LeasedJob<Store> {
+  const work = async (store: Store) => {
+    await enforceSuspensions({ ...deps, store });
+    await endRetired({ ...deps, store }, retired);
+  };
+  return leasedJob(deps, { name: 'standing-orders', everyMs: EVERY_MS, work });
 }
 
-async function enforceAll(deps: Deps): Promise<void> {
+async function enforceSuspensions(deps: Deps): Promise<void> {
   for (const suspended of await suspendedNow(deps.store.read)) {
     if (suspended.suspension === null || suspended.suspension.running === 'keep') continue;
     const statuses = (['running', 'stopped'] as const).slice(
