@@ -10,6 +10,7 @@ import type { LeaseWriter as NamedLeases } from '../../work/lease.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { VolumeStatus } from '../contract/volume.ts';
 import type { CatalogRecord } from './catalog-record.ts';
+import type { IdempotencyReader, IdempotencyWriter } from './create-once.ts';
 import type { Cleanup, DeploymentRecord } from './deployment-record.ts';
 import type { PageEnd } from './ledger-records.ts';
 import type {
@@ -220,6 +221,7 @@ export interface Reader {
   catalogs: CatalogReader;
   settings: SettingReader;
   pauses: PauseReader;
+  idempotency: IdempotencyReader;
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
@@ -243,6 +245,7 @@ export interface Transaction {
   signals: SignalWriter;
   settings: SettingWriter;
   pauses: PauseWriter;
+  idempotency: IdempotencyWriter;
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;

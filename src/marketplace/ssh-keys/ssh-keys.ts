@@ -1,6 +1,7 @@
 import type { CreateSshKey, SshKey } from '../contract/ssh-key.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
+import { type CreateOnce, notOnce } from '../model/create-once.ts';
 import { newId } from '../model/names.ts';
 import { type Caller, own, type Purpose } from '../model/own-rows.ts';
 import type { SshKeyRecord } from '../model/people.ts';
@@ -13,7 +14,12 @@ export async function createSshKey(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,
   caller: Caller,
   { name, publicKey: text, teamId: wantedTeamId }: CreateSshKey,
+  once: CreateOnce = notOnce,
 ): Promise<SshKey> {
+  const now = deps.clock.now();
+  const load = (read: Pick<Reader, 'sshKeys' | 'teams'>, id: string) => ownSshKey(read, caller, id, 'read');
+  const earlier = await once.earlier(deps.store.read, now, load);
+  if (earlier !== null) return toSshKey(earlier);
   const { publicKey, fingerprint } = parsePublicKey('publicKey', text);
   const teamId = await resolveTeam(deps, caller, wantedTeamId);
   const record: SshKeyRecord = {
@@ -24,13 +30,17 @@ export async function createSshKey(
     publicKey,
     fingerprint,
     isTemporary: false,
-    createdAt: deps.clock.now(),
+    createdAt: now,
   };
-  await deps.store.transact(async (tx) => {
+  const made = await deps.store.transact(async (tx) => {
+    const first = await once.earlier(tx, now, load);
+    if (first !== null) return first;
     await assertMayCreate(tx, caller, teamId);
     await tx.sshKeys.insert(record);
+    await once.keep(tx, record);
+    return record;
   });
-  return toSshKey(record);
+  return toSshKey(made);
 }
 
 /** M: GET /api/ssh-keys/{id}. @throws {ApiError} NOT_FOUND or FORBIDDEN */

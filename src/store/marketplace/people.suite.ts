@@ -12,7 +12,7 @@ import {
   user,
   userId,
 } from '../../../test/support/rows/marketplace-rows.ts';
-import type { Store, Transaction } from '../../marketplace/model/store.ts';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 
 /** Users, teams and their keys; mail to them. */
 export function describePeople(storeOf: () => Store): void {
@@ -94,6 +94,24 @@ export function describePeople(storeOf: () => Store): void {
         await tx.teams.update(team());
       });
       expect([await store.read.users.suspended(), await store.read.teams.suspended()]).toEqual([[], []]);
+    });
+
+    it('have keys of creates, each for as long as it counts', async () => {
+      const record = {
+        userId,
+        key: 'k',
+        requestDigest: Buffer.from('d'),
+        resourceId: 'dep-1',
+        createdAt: now,
+      };
+      await write((tx) => tx.idempotency.insert(record, 0));
+      expect(await store.read.idempotency.find(record, now)).toEqual(record);
+      expect(await store.read.idempotency.find(record, now + 1)).toBeNull();
+      expect(await store.read.idempotency.find({ userId: 'other', key: 'k' }, 0)).toBeNull();
+      await expect(write((tx) => tx.idempotency.insert(record, now))).rejects.toThrow(Duplicate);
+      const later = { ...record, createdAt: now + 9 };
+      await write((tx) => tx.idempotency.insert(later, now + 1));
+      expect(await write((tx) => tx.idempotency.find(record, 0))).toEqual(later);
     });
 
     it('see pauses of sales, one for each provider, region and offer', async () => {

@@ -84,6 +84,15 @@ CREATE TABLE ssh_keys (
 );
 CREATE INDEX ssh_keys_by_team ON ssh_keys (team_id, created_at);
 
+CREATE TABLE idempotency (
+  user_id TEXT NOT NULL REFERENCES users (id),
+  key TEXT NOT NULL,
+  request_digest BYTEA NOT NULL,
+  resource_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, key)
+);
+
 CREATE TABLE deployments (
   id TEXT PRIMARY KEY,
   name JSON NOT NULL,

@@ -84,6 +84,15 @@ CREATE TABLE ssh_keys (
 ) STRICT;
 CREATE INDEX ssh_keys_by_team ON ssh_keys (team_id, created_at);
 
+CREATE TABLE idempotency (
+  user_id TEXT NOT NULL REFERENCES users (id),
+  key TEXT NOT NULL,
+  request_digest BLOB NOT NULL,
+  resource_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (user_id, key)
+) STRICT;
+
 CREATE TABLE deployments (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,

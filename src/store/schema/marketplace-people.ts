@@ -134,5 +134,17 @@ export function peopleTables({
     (t) => [index('ssh_keys_by_team').on(t.teamId, t.createdAt)],
   );
 
-  return { users, apiKeys, teams, members, discounts, stockAlerts, sshKeys };
+  const idempotency = table(
+    'idempotency',
+    {
+      userId: idOf('user_id', () => users.id),
+      key: text('key').notNull(),
+      requestDigest: bytes('request_digest').notNull(),
+      resourceId: text('resource_id').notNull(),
+      createdAt: bigint('created_at').notNull(),
+    },
+    (t) => [primaryKey({ columns: [t.userId, t.key] })],
+  );
+
+  return { users, apiKeys, teams, members, discounts, stockAlerts, sshKeys, idempotency };
 }

@@ -56,9 +56,10 @@ export function volumeRoutes(deps: HttpDeps) {
       body: nullAsAbsent(createVolumeSchema),
       example: createExample,
       status: 201,
+      isOnce: true,
       reply: ['available, or attached where deploymentId was given.', volumeSchema, withProvider],
-      run: async ({ caller, body, context }) => {
-        const made = await createVolume(deps, caller, body, { requestId: context.get('requestId') });
+      run: async ({ caller, body, once, context }) => {
+        const made = await createVolume(deps, caller, body, { requestId: context.get('requestId'), once });
         context.set('made', { volume: made.volumeId });
         return made;
       },

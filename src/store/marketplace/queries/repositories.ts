@@ -12,6 +12,7 @@ import { type Notifications, noNotifications, signalWriter } from '../row-signal
 import { catalogReader, catalogWriter } from './catalogs.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
+import { idempotencyReader, idempotencyWriter } from './idempotency.ts';
 import { leaseWriter, settingReader, settingWriter } from './leases.ts';
 import { ledgerReader, ledgerWriter } from './ledger.ts';
 import { lossReader, lossWriter } from './losses.ts';
@@ -40,6 +41,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     catalogs: translated(catalogReader(connection)),
     settings: translated(settingReader(connection)),
     pauses: translated(pauseReader(connection)),
+    idempotency: translated(idempotencyReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
     operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
@@ -69,6 +71,7 @@ export function transactionOn(
     signals: signalWriter(notifications),
     settings: settingWriter(connection),
     pauses: pauseWriter(connection),
+    idempotency: idempotencyWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
     operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
