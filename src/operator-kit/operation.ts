@@ -84,7 +84,10 @@ export type Flag = readonly [
 export interface FormSpec<Deps, In = Input, Reply = unknown> {
   title(input: In): string;
   button: string;
-  /** Puts it in the rows of a view's list: the view's name, and the fields for a row; undefined: not in this row. */
+  /**
+   * Puts it in the rows of a view's list, or of a list in a view's object (`showTeam.members`): the view's name, and the
+   * fields for a row; undefined: not in this row.
+   */
   inRows?: { of: string; fields(row: never): Readonly<Record<string, string | null>> | undefined };
   isDangerous?: boolean;
   /** The page that follows the action, or its cancellation. */

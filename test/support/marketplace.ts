@@ -61,6 +61,8 @@ export interface TestMarketplaceOptions {
   wrapStore?: (store: Store) => Store;
   /** Whether the admin listener has the operators' API and pages; default: not. */
   hasOperators?: boolean;
+  /** Providers that were given up; default: none. */
+  retired?: readonly string[];
   adminHosts?: readonly string[];
   /** Of its first user. */
   email?: string;
@@ -131,6 +133,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
         markups,
       }),
     ),
+    retired: options.retired,
     mailer: options.mailer ?? collectInto(sent),
     trustedProxies: options.trustedProxies ?? 0,
     corsOrigins: options.corsOrigins ?? [],

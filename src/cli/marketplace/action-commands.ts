@@ -7,22 +7,34 @@ import { localTarget, onTarget } from '../context/target.ts';
 import { actionOn, withDatabase } from '../database.ts';
 import { loadMarketplaceFor } from './database.ts';
 
+const NEED_CATALOGS: ReadonlySet<string> = new Set([
+  'alerts create',
+  'deployments terminate',
+  'deployments stop',
+  'deployments restart',
+  'volumes rm',
+  'sales pause',
+]);
+
 /**
- * Creates a command that has only views and actions, which cannot ask providers; only an alert needs their catalogs.
- * Other commands do not load the actions, so that they start faster.
+ * Creates a command that has only views and actions, which do not call providers; some need their catalogs. Other commands do not load the actions, so that they start faster.
  */
 export function marketplaceActionCommand(name: string): Command {
   const noun = new Command(name);
   return addActions<OperationDeps>(noun, operations, (command, body) => {
-    const needsCatalogs = name === 'alerts' && command.name() === 'create';
+    const needsCatalogs = NEED_CATALOGS.has(`${name} ${command.name()}`);
     const local = actionOn(marketplaceStores, loadMarketplaceFor, async (deps, ...args: unknown[]) => {
-      const providers = () => new Map(deps.config.providers.map(({ id }) => [id, null]));
+      const selling = deps.config.providers.filter(({ retired }) => !retired);
+      const providers = () => new Map(selling.map(({ id }) => [id, null]));
       const { maxLosses } = defaultOptions;
-      const run = (sellers?: OperationDeps['sellers']) =>
-        body(localTarget({ ...deps, providers, maxLosses, sellers } as typeof deps & OperationDeps), ...args);
+      const run = (more?: Pick<OperationDeps, 'sellers' | 'options' | 'log'>) =>
+        body(localTarget({ ...deps, providers, maxLosses, ...more } as typeof deps & OperationDeps), ...args);
       if (!needsCatalogs) return run();
       const { withProviders } = await import('../../compose/marketplace/providers.ts');
-      return withProviders(deps.config, deps.store, run);
+      const { toMarketplaceOptions } = await import('../../compose/marketplace/options.ts');
+      const { createLog } = await import('../../runtime/log.ts');
+      const more = { options: toMarketplaceOptions(deps.config), log: createLog('silent') };
+      return withProviders(deps.config, deps.store, (sellers) => run({ sellers, ...more }));
     });
     return onTarget('marketplace', withDatabase(command, 'marketplace'), local, body);
   });

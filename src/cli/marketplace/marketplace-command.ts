@@ -11,14 +11,15 @@ import { adminLines, printFacts, type ServerFlags, serveUntilSignal, withServerF
 /** Descriptions of the commands. Those without a function have only views and actions. */
 const commands: LazyCommands = {
   status: ['summary of providers, spending teams and mail'],
-  deployments: ['list and show the deployments of every team'],
+  deployments: ['list and show the deployments of every team; stop, restart or terminate one'],
+  volumes: ['delete a volume of any team'],
   ledger: [
     'totals of the ledger: balances of teams, payments, grants and revenue',
     async () => (await import('./books-commands.ts')).ledgerCommand(),
   ],
-  users: ['add and list users, change their settings'],
+  users: ['add and list users, change their settings, suspend and restore them'],
   keys: ['create, list and revoke the API keys of users'],
-  teams: ['create and show teams, manage their members'],
+  teams: ['create and show teams, manage their members, suspend and restore them'],
   credit: ['record payments, grants and balance corrections'],
   discounts: ['set, list and end the discounts of teams'],
   alerts: ['mail users when a sold-out offer is back in stock'],
@@ -26,6 +27,7 @@ const commands: LazyCommands = {
     'list the providers of marketplace.yaml, call them, and show the health of each',
     async () => (await import('./providers-command.ts')).providersCommand(),
   ],
+  sales: ['pause and resume the sales of a provider, a region or an offer'],
   mail: ['list the mails: sent, due and given up; retry one'],
   operators: ['create, list and revoke the keys of the admin listener'],
   audit: ['actions of operators: who, from where, and the outcome'],

@@ -3,6 +3,7 @@ import { packageVersion } from '../../config/package-root.ts';
 import { adminApp, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
 import { createEnforcement } from '../../marketplace/deployments/enforcement.ts';
+import { createStandingOrders } from '../../marketplace/deployments/standing-orders.ts';
 import type { Deps } from '../../marketplace/deps.ts';
 import { createApp, createListener } from '../../marketplace/http/app.ts';
 import { refuseWire } from '../../marketplace/http/errors.ts';
@@ -17,10 +18,10 @@ import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/mod
 import type { Store } from '../../marketplace/model/store.ts';
 import { Housekeeping } from '../../marketplace/operate/housekeeping.ts';
 import {
+  assertNoneMissing,
   type ConfiguredProvider,
   createProviders,
   type LiveProviders,
-  logMissingProviders,
 } from '../../marketplace/providers/create-providers.ts';
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
@@ -45,6 +46,8 @@ export interface MarketplaceDeps {
   rateLimits: RateLimitOptions;
   /** The providers, in the order of listing. The marketplace closes their clients. */
   providers: readonly ConfiguredProvider[];
+  /** Providers that were given up: what is left at them ends. Default: none. */
+  retired?: readonly string[] | undefined;
   gpuTypes: GpuTypes;
   /** If null, mails are only stored. */
   mailer: Mailer | null;
@@ -118,7 +121,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     providers,
     installationId,
   };
-  await logMissingProviders(deps);
+  const { retired = [] } = parts;
+  await assertNoneMissing({ ...deps, retired });
   const workers = new ProviderWorkers({ ...deps, refreshCatalog: providers.refresh });
   const billing = new BillingJob({ ...deps, enforce: createEnforcement(deps) });
   const mail = new MailDispatcher({ ...deps, mailer });
@@ -183,7 +187,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
   );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
-  const jobs = [billing, workers, stockAlerts, mail, housekeeping];
+  const standingOrders = createStandingOrders(deps, retired);
+  const jobs = [billing, standingOrders, workers, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
   certificates.start();

@@ -63,9 +63,14 @@ interface Parts {
   onProblem?: (provider: string, problem: Parameters<OnProblem>[0]) => void;
 }
 
-/** Creates a client for each configured provider. @throws {Fatal | ConfigError} */
+/** The configured providers that are not retired. */
+export function servedProviders({ providers }: MarketplaceConfig): ProviderEntry[] {
+  return providers.filter(({ retired }) => !retired);
+}
+
+/** Creates a client for each of these. @throws {Fatal | ConfigError} */
 export function createClients(config: MarketplaceConfig, parts: Parts): ConfiguredProvider[] {
-  const entries = config.providers.map((entry) => ({
+  const entries = servedProviders(config).map((entry) => ({
     entry,
     profile: profileOf(entry),
     credential: credentialOf(entry, parts.env),

@@ -93,6 +93,7 @@ export async function serveMarketplace({
         random: systemRandom,
         log,
         providers,
+        retired: config.providers.filter(({ retired }) => retired).map(({ id }) => id),
         mailer,
         gpuTypes,
         operatorHosts: [host, ...hosts],

@@ -110,6 +110,13 @@ describe('the configuration of a marketplace', () => {
     expect(findings(text.replace('K }', 'K, allow_private: true }'))).toEqual([]);
   });
 
+  it('needs no more than the id of a provider that is retired', () => {
+    expect(findings('providers:\n- { id: acme, retired: true }\n')).toEqual([]);
+    expect(findings('providers:\n- { id: provider-a, api_key_env: K }\n')).toEqual([
+      'marketplace.yaml:2:3 providers[0].base_url: missing',
+    ]);
+  });
+
   it('checks the profiles that it names', () => {
     writeFileSync(join(folder, 'own.yaml'), 'id: own\nname: Own\nvolumes: null\n');
     expect(

@@ -53,8 +53,8 @@ const providerSchema = z
       .string()
       .max(63)
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected lower-case words joined by "-", such as "provider-a"'),
-    /** Base URL with the version, such as https://gpu.example/v1. */
-    base_url: text,
+    /** Base URL with the version, such as https://gpu.example/v1. Required unless the provider is retired. */
+    base_url: text.or(z.literal('')).default(''),
     /** Source of the provider's key, unless it has a username. */
     api_key_env: variableSchema.optional(),
     /** Whether the key is exchanged for short-lived tokens. */
@@ -70,8 +70,13 @@ const providerSchema = z
     allow_private: z.boolean().default(false),
     /** Whether a machine must pass the SSH proof before it is sold as running. */
     verify_ssh: z.boolean().default(true),
+    /** Whether the provider was given up: it is not called, and what is left at it ends without being billed on. */
+    retired: z.boolean().default(false),
   })
   .superRefine((provider, context) => {
+    if (provider.retired) return;
+    if (provider.base_url === '')
+      context.addIssue({ code: 'custom', path: ['base_url'], message: 'missing' });
     for (const problem of credentialProblems(provider)) context.addIssue({ code: 'custom', ...problem });
   });
 export type ProviderEntry = z.infer<typeof providerSchema>;
@@ -204,10 +209,11 @@ export const marketplaceConfigSchema = z
   })
   .superRefine(refuseBackupsOfPostgres)
   .superRefine(({ providers }, context) => {
-    for (const [index, { id, base_url, profile, allow_private }] of providers.entries()) {
+    for (const [index, { id, base_url, profile, allow_private, retired }] of providers.entries()) {
       const issue = (key: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['providers', index, key], message });
       if (providers.findIndex((other) => other.id === id) !== index) issue('id', `duplicate id ${id}`);
+      if (retired || base_url === '') continue;
       const problem = baseUrlProblem(base_url, allow_private);
       if (problem !== undefined) issue('base_url', problem);
       if (profile === undefined && bundledProfileFile(id) === undefined)

@@ -8,6 +8,7 @@ import { auditView } from '../../operator-kit/views/audit.ts';
 import { listStockAlerts } from '../operate/commands.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
 import { listKeys, listUsers } from '../operate/people.ts';
+import { salesPausesView } from '../operate/sales.ts';
 import { listDiscounts } from '../operate/teams.ts';
 import { booksView } from '../operate/views/books.ts';
 import { deploymentsView } from '../operate/views/deployments.ts';
@@ -26,6 +27,7 @@ const look: Look = {
   tabs: [
     { path: '/console', name: 'Overview' },
     { path: '/console/providers', name: 'Providers' },
+    { path: '/console/sales-pauses', name: 'Sales' },
     { path: '/console/losses', name: 'Losses' },
     { path: '/console/deployments', name: 'Deployments' },
     { path: '/console/teams', name: 'Teams' },
@@ -53,6 +55,7 @@ const page = (view: Operation<ConsoleDeps>, extras?: PageExtras<ConsoleDeps>) =>
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
   page(providersView),
+  page(salesPausesView),
   page(lossesView),
   page(deploymentsView, {
     choices: async ({ providers }) => ({ provider: [...providers().keys()].map((id) => [id, id] as const) }),

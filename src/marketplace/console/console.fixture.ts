@@ -42,6 +42,7 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
         ['provider-b', { ...answers, offers: 12, offersInStock: 3 }],
         ['provider-c', { ...answers, problems: ['calls about deployments fail: unauthorized'] }],
       ]),
+    options: defaultOptions,
     maxLosses: defaultOptions.maxLosses,
     log: { ...silentLog, error: (fields) => void errors.push(fields) },
     version: packageVersion(),

@@ -25,6 +25,10 @@ export const errorTable = {
   },
   INVALID_STATUS: { status: 400, meaning: 'Not allowed in the current status; do not retry.' },
   CHANGE_IN_PROGRESS: { status: 409, meaning: 'Another change is in flight; wait a few minutes and retry.' },
+  IDEMPOTENCY_MISMATCH: {
+    status: 409,
+    meaning: 'The Idempotency-Key was used before with another request.',
+  },
   PROVIDER_REFUSED: {
     status: 502,
     meaning: 'The provider refused, or its answer was not usable; nothing changed.',

@@ -3,14 +3,16 @@ import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { type Price, priceFor } from '../discounts/price.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
+import { type CreateOnce, notOnce } from '../model/create-once.ts';
 import { type DeploymentRecord, untouchedDeployment } from '../model/deployment-record.ts';
 import { newId, toProviderName } from '../model/names.ts';
-import type { Caller } from '../model/own-rows.ts';
+import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { SshKeyRecord } from '../model/people.ts';
-import type { Transaction } from '../model/store.ts';
+import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
+import { assertSold } from '../offers/sales-pauses.ts';
 import { minimumReservationMinutes } from '../providers/capabilities.ts';
-import { assertMember, resolveTeam } from '../teams/access.ts';
+import { assertMayCreate, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { attachAtLaunch, planLaunchVolumes } from '../volumes/attach.ts';
 import {
@@ -48,9 +50,13 @@ export async function createDeployment(
   deps: CreateDeps,
   caller: Caller,
   request: CreateDeployment,
-  { requestId }: { requestId?: string } = {},
+  { requestId, once = notOnce }: { requestId?: string; once?: CreateOnce } = {},
 ): Promise<Deployment> {
   const { store, clock, random, providers } = deps;
+  const load = (read: Pick<Reader, 'deployments' | 'teams'>, made: string) =>
+    ownDeployment(read, caller, made, 'read');
+  const earlier = await once.earlier(store.read, clock.now(), load);
+  if (earlier !== null) return showDeployment(deps, earlier);
   const requestedKey = toRequestedKey(request);
   const plan = planDeployment(providers, request);
   const teamId = await resolveTeam(deps, caller, request.teamId);
@@ -62,6 +68,8 @@ export async function createDeployment(
   const runtime = { minimumRuntimeMinutes: await minimumRuntimeMinutes(deps, minimum) };
   const id = newId(random, 'dep');
   const record = await store.transact(async (tx) => {
+    const first = await once.earlier(tx, createdAt, load);
+    if (first !== null) return first;
     // Volumes are locked before the team, but their problems are reported after those of the balance.
     const volumes = await planLaunchVolumes(deps, tx, {
       caller,
@@ -75,10 +83,14 @@ export async function createDeployment(
     await assertAffordable(deps, tx, { teamId, rateMicroUsd, ...runtime }, createdAt);
     await assertWithinLimits(deps, tx, teamId, { deployments: 1 });
     // The team is locked from here on, so no member can leave it meanwhile.
-    await assertMember(tx, caller, teamId);
+    await assertMayCreate(tx, caller, teamId);
+    await assertSold(tx, { ...plan.offer, region: plan.region }, createdAt);
     assertInStock(plan);
     if (volumes instanceof ApiError) throw volumes;
-    return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, price, createdAt, requestId });
+    const wanted = { id, caller, teamId, request, plan, key, volumes, price, createdAt, requestId };
+    const made = await insert(deps, tx, wanted);
+    await once.keep(tx, made);
+    return made;
   });
   return showDeployment({ store, clock, providers }, record);
 }

@@ -4,31 +4,20 @@ import { BalanceIsBack, dueStep, type Enforcement } from '../ledger/zero-balance
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { type DeleteDeps, deleteVolume } from '../volumes/delete.ts';
-import { assertUnchanging } from '../volumes/intents.ts';
-import { writeIntent } from './intents.ts';
-import { assertCanPause } from './lifecycle.ts';
-import { endsAt } from './terminate.ts';
-import { type TransitionDeps, transition } from './transition.ts';
+import { orderEnd, orderStop } from './orders.ts';
+import type { TransitionDeps } from './transition.ts';
 
 /** Ends the deployments and volumes of a team without balance, as its owner could, but without a minimum runtime. */
 export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'>): Enforcement {
-  const { clock, options, providers } = all;
+  const { clock } = all;
   return {
     stop: (id, store) =>
       onDue(all, store, id, async (tx, record, ownerId) => {
-        if (record.status !== 'running') return;
-        assertCanPause(providers, record);
-        const now = clock.now();
-        await assertUnchanging(tx, record, now, options);
-        // The intent expires like that of a request, since the team may pay meanwhile. The next round writes it again.
-        const until = now + options.lifecycleWaitMs;
-        await writeIntent(tx, record, { kind: 'pause', by: ownerId, since: now, until });
+        // If the team pays meanwhile, the intent expires. The next round writes it again.
+        if (record.status === 'running') await orderStop(all, tx, record, ownerId);
       }),
     terminate: (id, store) =>
-      onDue(all, store, id, async (tx, record) => {
-        const at = endsAt(providers, record, clock.now());
-        await transition(all, tx, record, { to: 'terminated', at });
-      }),
+      onDue(all, store, id, async (tx, record) => void (await orderEnd(all, tx, record))),
     deleteVolume: async ({ teamId, volumeId }, store) => {
       const team = await store.read.teams.byId(teamId);
       if (team === null) return;

@@ -33,7 +33,7 @@ export async function ask(
 ): Promise<Asked> {
   const until = clock.now() + options.lifecycleWaitMs;
   return store.transact(async (tx) => {
-    const record = await ownDeployment(tx, caller, id);
+    const record = await ownDeployment(tx, caller, id, 'change');
     await assertUnchanging(tx, record, clock.now(), options);
     await assertPossible(record, tx);
     return writeIntent(tx, record, { kind, by: caller.userId, since: clock.now(), until });

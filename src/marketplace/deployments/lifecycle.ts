@@ -36,7 +36,7 @@ export async function quotePause(
   caller: Caller,
   id: string,
 ): Promise<StopQuote> {
-  const record = await ownDeployment(store.read, caller, id);
+  const record = await ownDeployment(store.read, caller, id, 'read');
   assertCanPause(providers, record);
   const price = await priceFor(store.read, record.teamId, stoppedPriceOf(providers, record), clock.now());
   return {
@@ -75,7 +75,7 @@ function toBreakdown(
 export async function resumeDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, clock, providers } = deps;
   // The user is read before the transaction, because billing mails lock the team first and then its users.
-  const known = await ownDeployment(store.read, caller, id);
+  const known = await ownDeployment(store.read, caller, id, 'read');
   const minimum = await minimumRuntimeMinutes(deps, known);
   const asked = await ask(deps, caller, id, 'resume', async (record, tx) => {
     requireProvider(providers, record);
@@ -99,13 +99,16 @@ export async function restartDeployment(
   caller: Caller,
   id: string,
 ): Promise<Deployment> {
-  const asked = await ask(deps, caller, id, 'restart', (record) => {
-    assertSupported(restartUnsupportedReason(requireProvider(deps.providers, record), record));
-    assertStatus(record, 'running', 'restarted');
-  });
+  const asked = await ask(deps, caller, id, 'restart', (record) => assertCanRestart(deps.providers, record));
   const isAccepted = ({ status, action }: DeploymentRecord) =>
     status === 'running' && action?.id === asked.action.id && action.answer === 'accepted';
   return showDeployment(deps, await awaitDeployment(deps, asked, isAccepted));
+}
+
+/** @throws {ApiError} ACTION_UNSUPPORTED or INVALID_STATUS */
+export function assertCanRestart(providers: Providers, record: DeploymentRecord): void {
+  assertSupported(restartUnsupportedReason(requireProvider(providers, record), record));
+  assertStatus(record, 'running', 'restarted');
 }
 
 /** For this long after the call, the provider may not show the restart yet. */
@@ -123,7 +126,7 @@ export async function readRebootStatus(
   id: string,
 ): Promise<RebootStatus> {
   const { store, clock, options, providers } = deps;
-  const record = await ownDeployment(store.read, caller, id);
+  const record = await ownDeployment(store.read, caller, id, 'read');
   assertSupported(restartUnsupportedReason(requireProvider(providers, record), record));
   const now = clock.now();
   const isInFlight = ({ action }: DeploymentRecord) =>

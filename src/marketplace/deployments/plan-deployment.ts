@@ -144,7 +144,7 @@ export async function toLaunchKey(
   temporary: { id: string; teamId: string; createdAt: number },
 ): Promise<SshKeyRecord> {
   if ('savedId' in requested) {
-    const saved = await ownSshKey(read, caller, requested.savedId);
+    const saved = await ownSshKey(read, caller, requested.savedId, 'read');
     if (saved.isTemporary) throw invalid('sshKeyId', 'is the temporary key of another deployment');
     return saved;
   }

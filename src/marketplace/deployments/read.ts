@@ -14,7 +14,7 @@ import { type ShowDeps, showDeployment, showDeployments } from './to-deployment.
 
 /** M: GET /api/deployments/{deploymentId}. @throws {ApiError} NOT_FOUND or FORBIDDEN */
 export async function readDeployment(deps: ShowDeps, caller: Caller, id: string): Promise<Deployment> {
-  return showDeployment(deps, await ownDeployment(deps.store.read, caller, id));
+  return showDeployment(deps, await ownDeployment(deps.store.read, caller, id, 'read'));
 }
 
 export interface DeploymentListFilter extends OwnershipFilter {
@@ -95,7 +95,7 @@ export async function renameDeployment(
   { name }: RenameDeployment,
 ): Promise<Deployment> {
   const renamed = await deps.store.transact(async (tx) => {
-    const record = await ownDeployment(tx, caller, id);
+    const record = await ownDeployment(tx, caller, id, 'change');
     if (name === undefined) throw new ApiError('NOT_FOUND', 'Nothing to update');
     const renamed = { ...record, name };
     await tx.deployments.update(renamed);

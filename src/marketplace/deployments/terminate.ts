@@ -25,10 +25,10 @@ export async function terminateDeployment(
 ): Promise<Terminated> {
   const { store, clock } = deps;
   // The user is read before the transaction, because billing mails lock the team first and then its users.
-  const known = await ownDeployment(store.read, caller, id);
+  const known = await ownDeployment(store.read, caller, id, 'end');
   const minimumMinutes = await minimumRuntimeMinutes(deps, known);
   const ended = await store.transact(async (tx) => {
-    const record = await ownDeployment(tx, caller, id);
+    const record = await ownDeployment(tx, caller, id, 'end');
     const now = clock.now();
     const { canTerminate, reason, ...numbers } = checkTermination(record, minimumMinutes, now);
     if (!canTerminate)
@@ -68,7 +68,7 @@ export async function canTerminate(
   caller: Caller,
   id: string,
 ): Promise<TerminationCheck> {
-  const record = await ownDeployment(deps.store.read, caller, id);
+  const record = await ownDeployment(deps.store.read, caller, id, 'read');
   return checkTermination(record, await minimumRuntimeMinutes(deps, record), deps.clock.now());
 }
 

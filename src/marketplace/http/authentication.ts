@@ -1,10 +1,11 @@
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import { ApiError } from '../contract/errors.ts';
+import { keptSince } from '../model/create-once.ts';
 import { KeyRefused } from '../teams/authenticate.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { type RateLimitStatus, rateLimitHeaders } from './rate-limits.ts';
 
-type Deps = Pick<HttpDeps, 'authenticator' | 'rateLimits' | 'store'>;
+type Deps = Pick<HttpDeps, 'authenticator' | 'rateLimits' | 'store' | 'clock'>;
 
 /** Paths with no or optional authentication (M: Authentication, 2). */
 const PUBLIC = /^\/api\/providers$/;
@@ -41,28 +42,39 @@ export function stillAdmitted(deps: Deps): MiddlewareHandler<HttpEnv> {
 
 /**
  * A create holds a place of its user while it is under way, so that parallel ones stay within the limit. It keeps the
- * place unless it is certain that it made nothing.
+ * place unless it is certain that it made nothing. A repeated one counts for its address.
  */
 async function admitCreate(deps: Deps, context: Context<HttpEnv>, next: Next): Promise<void> {
   const { rateLimits, store } = deps;
   try {
     await authenticate(deps, context);
   } catch (error) {
-    await countRefused(deps, context);
+    await countForAddress(deps, context);
     throw error;
   }
   const { userId } = context.get('caller');
+  if (await isKnownKey(deps, userId, context.req.header('idempotency-key'))) {
+    await countForAddress(deps, context);
+    return next();
+  }
   const user = await store.read.users.byId(userId);
   const place = await rateLimits.takePlace(userId, user?.createLimit ?? null);
   if (place !== null) rateLimits.assertWithin(setRateLimitHeaders(context, place));
   await next();
-  if (!(context.error instanceof ApiError)) return;
+  const isRefused = context.error instanceof ApiError;
+  if (!isRefused && context.get('isReplay') !== true) return;
   if (place !== null) await rateLimits.giveBack(userId, place);
-  await countRefused(deps, context);
+  if (isRefused) await countForAddress(deps, context);
+}
+
+/** Whether the create repeats an earlier one, or is refused since it uses its key again. */
+async function isKnownKey({ store, clock }: Deps, userId: string, key: string | undefined): Promise<boolean> {
+  if (key === undefined) return false;
+  return (await store.read.idempotency.find({ userId, key }, keptSince(clock.now()))) !== null;
 }
 
 /** @throws {RateLimited} if the address has used up its requests */
-async function countRefused({ rateLimits }: Deps, context: Context<HttpEnv>): Promise<void> {
+async function countForAddress({ rateLimits }: Deps, context: Context<HttpEnv>): Promise<void> {
   const rateLimit = await rateLimits.countAddress('other', context.get('network'));
   rateLimits.assertWithin(setRateLimitHeaders(context, rateLimit));
 }

@@ -20,6 +20,7 @@ export function corsFor(origins: readonly string[]): MiddlewareHandler<HttpEnv> 
       'X-RateLimit-Reset',
       'Retry-After',
       'X-Request-Id',
+      'Idempotent-Replayed',
     ],
     maxAge: MAX_AGE_S,
   });

@@ -19,5 +19,5 @@ export interface HttpDeps extends Deps {
 
 /** Values that middleware sets for the routes. `caller` is set wherever a credential is required. */
 export interface HttpEnv extends RequestEnv {
-  Variables: RequestVariables & { caller: Caller };
+  Variables: RequestVariables & { caller: Caller; isReplay?: boolean };
 }

@@ -3,7 +3,7 @@ import { failureReasons } from '../contract/deployment.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type BalanceReading, remainingMinutes } from '../model/ledger-records.ts';
-import type { TeamRecord } from '../model/people.ts';
+import type { Suspension, TeamRecord } from '../model/people.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 
@@ -155,6 +155,39 @@ export function backInStockMessage(
     `${label} (${toPhrase(offerId)}) of ${providerId} can be deployed again, in ${toPhrase(regions.join(', '))}.`,
     `It costs ${toDollars(priceMicroUsdPerHour)} per hour before discounts.`,
     'You asked for this alert; you can switch it off in the account settings.',
+  ]);
+}
+
+const atSuspension: Readonly<Record<Suspension['running'], string>> = {
+  keep: 'Its deployments go on and are charged.',
+  stop: 'Its running deployments are stopped, as far as their provider can stop them. Stopped ones are charged.',
+  end: 'Its deployments are terminated, and their disks are deleted. Volumes are kept and charged.',
+};
+
+/** `name`: of the user or the team. */
+export function suspendedMessage(name: string, { reason, running }: Suspension): Message {
+  return message(`Suspended: ${toPhrase(name)}`, [
+    `${toPhrase(name)} is suspended: ${reason}`,
+    atSuspension[running],
+    'Until it is restored, nothing can be created or changed. You can still read, terminate, detach and delete.',
+  ]);
+}
+
+/** `what`: such as `Terminated` or `Deleted`. */
+export function orderedMessage(
+  what: string,
+  { id, name, reason }: { id: string; name: string; reason: string },
+): Message {
+  const label = toLabel(name, id);
+  return message(`${what} by the operator: ${label}`, [
+    `The operator of the marketplace has ordered this for ${label} (${id}): ${what.toLowerCase()}.`,
+    `Reason: ${reason}`,
+  ]);
+}
+
+export function restoredMessage(name: string): Message {
+  return message(`Restored: ${toPhrase(name)}`, [
+    `${toPhrase(name)} is no longer suspended. Deployments that were stopped stay stopped until you start them.`,
   ]);
 }
 

@@ -112,3 +112,34 @@ it('mails that a deployment is ready or failed once, to those who opted in [mail
   await store.transact((tx) => notifyDeployment(deps, tx, deployment({ id: 'dep-2' }), 'ready'));
   expect(await mails()).toHaveLength(2);
 });
+
+it('mails nothing while sales are paused, nor at the end of the pause', async () => {
+  const { deps, shop, alerts, mails, store } = await openShop();
+  await subscribeToStock(deps, wanted);
+  const pause = {
+    providerId: 'provider-a',
+    region: '',
+    offerId: '',
+    reason: 'fire',
+    since: 0,
+    until: null,
+    by: 'mara',
+  };
+  shop.inStockRegions = [];
+  await alerts.run();
+  await store.transact((tx) => tx.pauses.put(pause));
+  shop.inStockRegions = ['us-1'];
+  await alerts.run();
+  await store.transact((tx) => tx.pauses.remove(pause));
+  await alerts.run();
+  expect(await mails()).toEqual([]);
+  // The next return to stock is mailed, with the regions that are sold.
+  shop.inStockRegions = [];
+  await alerts.run();
+  await store.transact((tx) => tx.pauses.put({ ...pause, region: 'us-1' }));
+  shop.inStockRegions = ['us-1', 'eu-1'];
+  await alerts.run();
+  expect((await store.read.mail.list({ limit: 9 })).map(({ text }) => text)).toEqual([
+    expect.stringContaining('deployed again, in eu-1.'),
+  ]);
+});

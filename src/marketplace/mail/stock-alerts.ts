@@ -4,6 +4,7 @@ import { leasedJob } from '../model/fenced-store.ts';
 import { newId } from '../model/names.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import type { StockAlertRecord } from '../model/people.ts';
+import { pauseOf, pausesNow, type SalesPause } from '../model/sales-pause.ts';
 import type { Store } from '../model/store.ts';
 import type { CatalogOffer, Providers } from '../providers/provider.ts';
 import { backInStockMessage } from './messages.ts';
@@ -20,26 +21,36 @@ export function createStockAlerts(deps: AlertDeps): LeasedJob<Store> {
 }
 
 async function mailAlerts(deps: AlertDeps): Promise<void> {
+  const pauses = await pausesNow(deps.store.read, deps.clock.now());
   for (const alert of await deps.store.read.stockAlerts.list()) {
     const stock = stockOf(deps.providers, alert);
     const isNews = stock !== null && (stock.regions.length === 0 ? !alert.wasSoldOut : alert.wasSoldOut);
-    if (isNews) await notify(deps, alert.id, stock);
+    if (isNews) await notify(deps, alert.id, stock, pauses);
   }
 }
 
-async function notify(deps: AlertDeps, alertId: string, { offer, regions }: Stock): Promise<void> {
+/** A return to stock while sales are paused is noted without a mail, so that the end of the pause sends none either. */
+async function notify(
+  deps: AlertDeps,
+  alertId: string,
+  { offer, regions }: Stock,
+  pauses: readonly SalesPause[],
+): Promise<void> {
+  const sold = regions.filter(
+    (region) => offer === null || pauseOf(pauses, { ...offer, region }) === undefined,
+  );
   await deps.store.transact(async (tx) => {
     const alert = await tx.stockAlerts.byId(alertId);
     const isSoldOut = regions.length === 0;
     if (alert === null || alert.wasSoldOut === isSoldOut) return;
     await tx.stockAlerts.update({ ...alert, wasSoldOut: isSoldOut });
     const user = await tx.users.byId(alert.userId);
-    if (isSoldOut || offer === null || user === null) return;
+    if (sold.length === 0 || offer === null || user === null) return;
     await queueMail(deps, tx, user, {
       class: 'marketing',
       kind: 'back_in_stock',
       dedupeKey: `back_in_stock:${alert.id}:${deps.clock.now()}`,
-      ...backInStockMessage(offer, regions),
+      ...backInStockMessage(offer, sold),
     });
   });
 }

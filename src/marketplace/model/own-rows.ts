@@ -1,18 +1,22 @@
 import { Fatal } from '../../ports/errors.ts';
-import { forbidden, notFound } from '../contract/errors.ts';
+import { ApiError, forbidden, notFound } from '../contract/errors.ts';
 import type { DeploymentRecord } from './deployment-record.ts';
-import type { TeamRecord } from './people.ts';
+import type { Standing, TeamRecord } from './people.ts';
 import type { TeamReader } from './people-store.ts';
 import type { Reader } from './store.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
-/** Locks the row if `read` is a transaction. @throws {ApiError} NOT_FOUND, or FORBIDDEN to a caller of another team */
+/** What a request does with a row. A suspended user or team may still `end`: terminate, detach and delete. */
+export type Purpose = 'read' | 'change' | 'end';
+
+/** Locks the row if `read` is a transaction. @throws {ApiError} as {@link own} */
 export async function ownDeployment(
   { deployments, teams }: Pick<Reader, 'deployments' | 'teams'>,
   caller: Caller,
   id: string,
+  purpose: Purpose,
 ): Promise<DeploymentRecord> {
-  return own(teams, caller, await deployments.byId(id), 'deployment');
+  return own(teams, caller, await deployments.byId(id), 'deployment', purpose);
 }
 
 /** As {@link ownDeployment}. */
@@ -20,21 +24,44 @@ export async function ownVolume(
   { volumes, teams }: Pick<Reader, 'volumes' | 'teams'>,
   caller: Caller,
   volumeId: string,
+  purpose: Purpose,
 ): Promise<VolumeRecord> {
-  return own(teams, caller, await volumes.byVolumeId(volumeId), 'volume');
+  return own(teams, caller, await volumes.byVolumeId(volumeId), 'volume', purpose);
 }
 
-/** @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not in the record's team */
-export async function own<T extends { teamId: string }>(
+/** @throws {ApiError} NOT_FOUND, or FORBIDDEN to a caller who is not in its team or may not do this */
+export async function own<T extends { teamId: string; userId: string }>(
   teams: TeamReader,
   { userId, actsFor }: Caller,
   record: T | null,
   what: string,
+  purpose: Purpose,
 ): Promise<T> {
   if (record === null) throw notFound(what);
   actsFor?.(record.teamId);
-  if ((await teams.member(record.teamId, userId)) === null) throw forbidden(what);
-  return record;
+  const standing = await teams.standing(record.teamId, userId);
+  if (standing === null || standing.role === null) throw forbidden(what);
+  if (purpose === 'read') return record;
+  if (purpose === 'change') assertNotSuspended(standing);
+  if (standing.role !== 'member' || standing.memberRights === 'all' || record.userId === userId)
+    return record;
+  throw new ApiError(
+    'FORBIDDEN',
+    `Another member of the team made this ${what}: only they, an admin or the owner may change or end it.`,
+    { details: { reason: 'not_own' } },
+  );
+}
+
+/** @throws {ApiError} FORBIDDEN with the operator's reason */
+export function assertNotSuspended({ userSuspension, teamSuspension }: Standing): void {
+  const suspension = userSuspension ?? teamSuspension;
+  if (suspension === null) return;
+  const who = userSuspension === null ? 'This team' : 'Your account';
+  throw new ApiError(
+    'FORBIDDEN',
+    `${who} is suspended: ${suspension.reason}. You can still read, terminate, detach and delete.`,
+    { details: { reason: userSuspension === null ? 'team_suspended' : 'user_suspended' } },
+  );
 }
 
 /** The team with this id or slug; null: there is none. If both match, the id wins. */

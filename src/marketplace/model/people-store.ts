@@ -4,6 +4,7 @@ import type {
   DiscountRecord,
   MemberRecord,
   SshKeyRecord,
+  Standing,
   StockAlertRecord,
   TeamRecord,
   UserRecord,
@@ -14,6 +15,7 @@ export interface UserReader {
   byId(id: string): Promise<UserRecord | null>;
   byEmail(email: string): Promise<UserRecord | null>;
   list(): Promise<UserRecord[]>;
+  suspended(): Promise<UserRecord[]>;
 }
 export interface UserWriter extends UserReader {
   insert(record: UserRecord): Promise<void>;
@@ -57,6 +59,9 @@ export interface TeamReader {
   /** The owner first, then by joining time. */
   members(teamId: string): Promise<MemberRecord[]>;
   member(teamId: string, userId: string): Promise<MemberRecord | null>;
+  /** Takes no lock. Null: there is no such team or user. */
+  standing(teamId: string, userId: string): Promise<Standing | null>;
+  suspended(): Promise<TeamRecord[]>;
 }
 export interface TeamWriter extends TeamReader {
   insert(record: TeamRecord): Promise<void>;

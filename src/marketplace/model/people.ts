@@ -1,5 +1,19 @@
 import type { TeamRole } from '../contract/team.ts';
 
+/** What happens to the deployments that run at a suspension. */
+export const runningAtSuspension = ['keep', 'stop', 'end'] as const;
+
+/** An operator has suspended a user or a team: only reads, terminates, detaches and deletions are allowed. */
+export interface Suspension {
+  at: number;
+  /** Shown to the users. */
+  reason: string;
+  /** The operator. */
+  by: string;
+  /** `stop` and `end` also apply to deployments that run only later. */
+  running: (typeof runningAtSuspension)[number];
+}
+
 export interface UserRecord {
   id: string;
   /** Unique, lower case. */
@@ -18,6 +32,7 @@ export interface UserRecord {
   /** Marketing mail can be switched off; account and billing mail cannot. */
   wantsMarketingMail: boolean;
   createdAt: number;
+  suspension: Suspension | null;
 }
 
 /** The state of a team's low-balance mails. */
@@ -36,6 +51,8 @@ export interface BalanceWatch {
   volumesNoticeMs: number | null;
 }
 
+export const memberRights = ['own', 'all'] as const;
+
 export interface TeamRecord {
   id: string;
   name: string;
@@ -46,6 +63,18 @@ export interface TeamRecord {
   balanceMicroUsd: number;
   watch: BalanceWatch;
   createdAt: number;
+  /** Whether a `member` may change and end only what is their own, or all. */
+  memberRights: (typeof memberRights)[number];
+  suspension: Suspension | null;
+}
+
+/** What decides whether a user may do something in a team. */
+export interface Standing {
+  /** Null: the user is not in the team. */
+  role: TeamRole | null;
+  memberRights: TeamRecord['memberRights'];
+  userSuspension: Suspension | null;
+  teamSuspension: Suspension | null;
 }
 
 export interface MemberRecord {

@@ -10,6 +10,7 @@ import type { LeaseWriter as NamedLeases } from '../../work/lease.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { VolumeStatus } from '../contract/volume.ts';
 import type { CatalogRecord } from './catalog-record.ts';
+import type { IdempotencyReader, IdempotencyWriter } from './create-once.ts';
 import type { Cleanup, DeploymentRecord } from './deployment-record.ts';
 import type { PageEnd } from './ledger-records.ts';
 import type {
@@ -34,6 +35,7 @@ import type {
   UserReader,
   UserWriter,
 } from './people-store.ts';
+import type { PauseReader, PauseWriter } from './sales-pause.ts';
 import type { AttachmentRecord, VolumeRecord, VolumeUsage } from './volume-record.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
@@ -218,6 +220,8 @@ export interface Reader {
   mail: MailReader;
   catalogs: CatalogReader;
   settings: SettingReader;
+  pauses: PauseReader;
+  idempotency: IdempotencyReader;
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
@@ -240,6 +244,8 @@ export interface Transaction {
   leases: LeaseWriter;
   signals: SignalWriter;
   settings: SettingWriter;
+  pauses: PauseWriter;
+  idempotency: IdempotencyWriter;
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;

@@ -71,6 +71,7 @@ export function boardOf(sold: readonly Sold[], { profiles = [] }: { profiles?: P
   const counts = { answer: async (): Promise<{ gpuType: string; count: number }[]> => [], asked: 0 };
   const store = {
     read: {
+      pauses: { list: async () => [] },
       deployments: {
         countByGpuType: () => {
           counts.asked++;

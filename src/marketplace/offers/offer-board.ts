@@ -2,8 +2,11 @@ import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { OfferGroup } from '../contract/offer.ts';
 import { type InstanceType, toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
+import { inForce, type SalesPause } from '../model/sales-pause.ts';
+import { StoreUnavailable } from '../model/store.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import { createRanks, type Ranks } from './popularity.ts';
+import { withoutPaused } from './sales-pauses.ts';
 import { isInStock, toOffer, toOfferType } from './to-offer.ts';
 
 /** A row of the offers page, without the parts that depend on the caller and the time. */
@@ -15,31 +18,36 @@ const HIDDEN_AFTER = 20;
 
 /** The rows of the offers page, from the catalogs of the providers. */
 export class OfferBoard {
-  readonly #deps: Pick<Deps, 'providers' | 'clock' | 'options'>;
+  readonly #deps: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>;
   readonly ranks: () => Promise<Ranks>;
+  #pauses: readonly SalesPause[] = [];
 
-  constructor({ store, ...deps }: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>) {
+  constructor(deps: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>) {
     this.#deps = deps;
-    this.ranks = createRanks(store.read.deployments, deps.clock);
+    this.ranks = createRanks(deps.store.read.deployments, deps.clock);
   }
 
   /** The rows in stock, of one instance type or of all (M: "Sold-out offers are not returned"). */
-  inStock(instanceType: InstanceType | null): OfferRow[] {
+  async inStock(instanceType: InstanceType | null): Promise<OfferRow[]> {
     const isWanted = (offer: CatalogOffer) => isOfType(offer, instanceType) && isInStock(offer);
     return this.#rows(this.#deps.providers.ids(), isWanted);
   }
 
   /** All rows of these providers, in stock or not. */
-  all(providerIds: readonly string[], instanceType: InstanceType | null): OfferRow[] {
+  async all(providerIds: readonly string[], instanceType: InstanceType | null): Promise<OfferRow[]> {
     return this.#rows(providerIds, (offer) => isOfType(offer, instanceType));
   }
 
   /**
    * The offers of providers with a recent catalog, in the order of the configuration, by GPU type. All offers without a
-   * GPU form the CPU row.
+   * GPU form the CPU row. What is paused counts as sold out.
    */
-  #rows(providerIds: readonly string[], isWanted: (offer: CatalogOffer) => boolean): OfferRow[] {
+  async #rows(
+    providerIds: readonly string[],
+    isWanted: (offer: CatalogOffer) => boolean,
+  ): Promise<OfferRow[]> {
     const { providers, clock, options } = this.#deps;
+    const pauses = await this.#pausesNow();
     const groups = new Map<string, ShownOffer[]>();
     for (const provider of providerIds.flatMap((id) => providers.get(id) ?? [])) {
       const { profile, catalog } = provider;
@@ -47,7 +55,8 @@ export class OfferBoard {
       const age = (clock.now() - (refreshedAt ?? Number.NEGATIVE_INFINITY)) / options.polling.catalogMs;
       if (refreshedAt === null || age > HIDDEN_AFTER) continue;
       const note = age > STALE_AFTER ? staleNote(refreshedAt) : null;
-      for (const offer of offers.values()) {
+      for (const published of offers.values()) {
+        const offer = withoutPaused(pauses, published);
         if (offer.isWithdrawn === true || !isWanted(offer)) continue;
         const group = groups.get(offer.gpuType) ?? [];
         groups.set(offer.gpuType, group);
@@ -55,6 +64,17 @@ export class OfferBoard {
       }
     }
     return [...groups.values()].map(toRow);
+  }
+
+  /** If the database does not answer, the pauses stay as they were. */
+  async #pausesNow(): Promise<readonly SalesPause[]> {
+    const { store, clock } = this.#deps;
+    try {
+      this.#pauses = await store.read.pauses.list();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+    }
+    return inForce(this.#pauses, clock.now());
   }
 }
 

@@ -72,7 +72,7 @@ export async function listOffers(
 ): Promise<OfferPage> {
   const { limit = DEFAULT_LIMIT, instanceType = null } = query;
   const ranks = await board.ranks();
-  return toOfferPage(board.inStock(instanceType), query, { ranks, discountPercentage, limit });
+  return toOfferPage(await board.inStock(instanceType), query, { ranks, discountPercentage, limit });
 }
 
 /**
@@ -88,7 +88,7 @@ export async function listReservedOffers(
   const wanted = [...new Set(query.providers ?? known)];
   if (wanted.some((id) => !known.includes(id)))
     throw invalid('providers', `expected provider ids, comma-separated, of ${known.join(', ')}`);
-  const rows = board.all(wanted, query.instanceType ?? null);
+  const rows = await board.all(wanted, query.instanceType ?? null);
   const ranks = await board.ranks();
   const limit = query.limit ?? Math.max(1, rows.length);
   return toOfferPage(rows, query, { ranks, discountPercentage, limit });

@@ -16,6 +16,7 @@ import {
   userField,
 } from './people.ts';
 import {
+  changeTeam,
   createTeam,
   endDiscount,
   listDiscounts,
@@ -165,6 +166,7 @@ export const peopleOperations = [
   createKey,
   revokeKey,
   createTeam,
+  changeTeam,
   setMember,
   removeMember,
   switchTeam,

@@ -1,12 +1,13 @@
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { operatorKeyActions, operatorKeysView } from '../../operator-kit/views/keys.ts';
-import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
-import type { Store } from '../model/store.ts';
-import type { Providers } from '../providers/provider.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
 import { peopleOperations } from './commands.ts';
+import type { OrderDeps } from './orders.ts';
+import { deleteVolume, restartDeployment, stopDeployment, terminateDeployment } from './orders.ts';
+import { pauseSales, resumeSales, salesPausesView } from './sales.ts';
+import { restoreTeam, restoreUser, suspendTeam, suspendUser } from './suspensions.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
 import { lossesView } from './views/losses.ts';
@@ -15,14 +16,9 @@ import { type KnownProviders, providersView } from './views/providers.ts';
 import { statusView } from './views/status.ts';
 import { teamsView, teamView } from './views/teams.ts';
 
-export interface OperationDeps {
-  store: Store;
-  clock: Clock;
-  random: Random;
+export interface OperationDeps extends OrderDeps {
   /** The providers as this server sees them now. */
   providers: () => KnownProviders;
-  /** The providers and their catalogs. */
-  sellers: Providers;
   maxLosses: LossCapOptions;
 }
 
@@ -52,6 +48,17 @@ export type AnyOperation =
   | typeof acceptProviderLosses
   | typeof cleanUpLost
   | typeof resendMail
+  | typeof suspendUser
+  | typeof restoreUser
+  | typeof suspendTeam
+  | typeof restoreTeam
+  | typeof terminateDeployment
+  | typeof stopDeployment
+  | typeof restartDeployment
+  | typeof deleteVolume
+  | typeof salesPausesView
+  | typeof pauseSales
+  | typeof resumeSales
   | (typeof peopleOperations)[number];
 
 /** Everything that operators can see and do, in the order of the API's document. */
@@ -66,6 +73,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   booksView,
   billView,
   lossesView,
+  salesPausesView,
   auditView,
   operatorKeys,
   keyActions.create,
@@ -74,5 +82,15 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   acceptProviderLosses,
   cleanUpLost,
   resendMail,
+  suspendUser,
+  restoreUser,
+  suspendTeam,
+  restoreTeam,
+  terminateDeployment,
+  stopDeployment,
+  restartDeployment,
+  deleteVolume,
+  pauseSales,
+  resumeSales,
   ...peopleOperations,
 ];

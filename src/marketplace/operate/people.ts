@@ -67,6 +67,7 @@ const userSchema = z
     minimum_runtime_minutes: z.number().nullable(),
     deployment_mail: z.boolean(),
     marketing_mail: z.boolean(),
+    suspended: z.string().nullable().meta({ description: 'The reason; null: not suspended.' }),
     created_at: timestampSchema,
   })
   .meta({ id: 'User' });
@@ -82,6 +83,7 @@ function toUser(user: UserRecord): User {
     minimum_runtime_minutes: user.minimumRuntimeMinutes,
     deployment_mail: user.wantsDeploymentMail,
     marketing_mail: user.wantsMarketingMail,
+    suspended: user.suspension?.reason ?? null,
     created_at: toTime(user.createdAt),
   };
 }
@@ -134,6 +136,7 @@ export const listUsers = defineView({
       'minimum_runtime_minutes',
       'deployment_mail',
       'marketing_mail',
+      'suspended',
       'created_at',
     ],
   },

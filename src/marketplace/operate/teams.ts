@@ -6,7 +6,7 @@ import { timeOrNullSchema, toTime } from '../../operator-kit/views/values.ts';
 import { teamRoles } from '../contract/team.ts';
 import * as discounts from '../discounts/discounts.ts';
 import { findTeam } from '../model/own-rows.ts';
-import type { DiscountRecord } from '../model/people.ts';
+import { type DiscountRecord, memberRights } from '../model/people.ts';
 import * as members from '../teams/members.ts';
 import * as teams from '../teams/teams.ts';
 import { type PeopleDeps, teamField, userField } from './people.ts';
@@ -41,6 +41,42 @@ export const createTeam = defineAction({
         slug: ['--slug <slug>', 'its unique short name'],
       },
       toText: ({ id, name, slug }) => [`Team ${name} (${id}, ${slug}) is created.`],
+    },
+  ],
+});
+
+export const changeTeam = defineAction({
+  name: 'changeTeam',
+  tag: 'People',
+  path: '/teams/{team}',
+  summary: 'Set what the members of a team may change',
+  description:
+    '`own`: what they made themselves. `all`: everything of the team. Owners and admins may change all.',
+  input: { team: teamField, member_rights: z.enum(memberRights) },
+  example: { member_rights: 'all' },
+  errors: ['not_found'],
+  reply: ['The team.', z.object({ id: z.string(), slug: z.string(), member_rights: z.enum(memberRights) })],
+  audit: ({ team, member_rights: rights }) => ({
+    action: 'team.set',
+    subject: team,
+    detail: { member_rights: rights },
+    done: ({ id: subject }) => ({ subject }),
+  }),
+  run: async (deps: PeopleDeps, { team, member_rights: wanted }) => {
+    const { id, slug, memberRights: rights } = await teams.setMemberRights(deps, team, wanted);
+    return { id, slug, member_rights: rights };
+  },
+  commands: [
+    {
+      name: 'teams set',
+      description: 'set what the members of a team may change and end',
+      args: { team: ['<team>'] },
+      flags: {
+        member_rights: ['--member-rights <what>', 'what they made, or all', { isRequired: true }],
+      },
+      toText: ({ slug, member_rights: rights }) => [
+        `Members of ${slug} may change and end ${rights === 'all' ? 'everything of the team' : 'what they made'}.`,
+      ],
     },
   ],
 });

@@ -1,5 +1,7 @@
 import type { CallOptions } from '../../client/orchestrator-client.ts';
+import { counted } from '../../contract/counted.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
 import type { GpuTypes } from './gpu-types.ts';
@@ -85,30 +87,55 @@ async function refresh(
 }
 
 /**
- * Logs providers that are no longer configured but still have deployments or volumes. These keep their last known state
- * and are not billed. If a user ends one, it is cleaned up once the provider is configured again.
+ * Refuses to start while deployments or volumes are left at a provider that is neither configured nor retired, and logs
+ * machines there that are still to be deleted.
+ * @throws {Fatal}
  */
-export async function logMissingProviders({
+export async function assertNoneMissing({
   store: { read },
   providers,
+  retired,
   log,
 }: {
-  store: Store;
+  store: Pick<Store, 'read'>;
   providers: Providers;
+  retired: readonly string[];
   log: Log;
 }): Promise<void> {
+  const isMissing = ({ providerId }: { providerId: string }) =>
+    providers.get(providerId) === undefined && !retired.includes(providerId);
   const left = new Map<string, { deployments: number; volumes: number }>();
-  const entry = (id: string) => left.get(id) ?? { deployments: 0, volumes: 0 };
-  for (const { providerId, count } of await read.deployments.countToSync())
-    left.set(providerId, { ...entry(providerId), deployments: count });
-  for (const { providerId, count } of await read.volumes.countByProvider())
-    left.set(providerId, { ...entry(providerId), volumes: count });
-  for (const [provider, counts] of left)
-    if (providers.get(provider) === undefined)
-      log.error(
-        { provider, ...counts },
-        'a provider with remaining deployments or volumes is not configured; they may cost money: add the provider again, or delete them there',
-      );
+  const add = (id: string, more: { deployments?: number; volumes?: number }) => {
+    const { deployments, volumes } = left.get(id) ?? { deployments: 0, volumes: 0 };
+    left.set(id, {
+      deployments: deployments + (more.deployments ?? 0),
+      volumes: volumes + (more.volumes ?? 0),
+    });
+  };
+  for (const { providerId, count: deployments } of (await read.deployments.countActiveByProvider()).filter(
+    isMissing,
+  ))
+    add(providerId, { deployments });
+  for (const { providerId, count: volumes } of (await read.volumes.countByProvider()).filter(isMissing))
+    add(providerId, { volumes });
+  const [first] = left;
+  if (first !== undefined) throw new Fatal(missingText(...first));
+  for (const { providerId: provider, count: deployments } of (await read.deployments.countToSync()).filter(
+    isMissing,
+  ))
+    log.error(
+      { provider, deployments },
+      'a provider that is not configured may still have machines of ended deployments; they may cost money: add the provider again, or delete them there',
+    );
+}
+
+function missingText(id: string, { deployments, volumes }: { deployments: number; volumes: number }): string {
+  return (
+    `The provider ${id} is not in the configuration, and ${counted(deployments, 'deployment')} and ` +
+    `${counted(volumes, 'volume')} there have not ended. Add it again under \`providers\`, or, to give it up, add ` +
+    `\`- { id: ${id}, retired: true }\`: it is then not called, its deployments end as terminated-provider, its volumes ` +
+    'are deleted here, and nothing more is billed.'
+  );
 }
 
 /** How often changes by other processes are read. */

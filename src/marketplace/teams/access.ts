@@ -1,8 +1,8 @@
 import { ApiError, forbidden, notFound } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { bestDiscount } from '../discounts/price.ts';
-import type { Caller } from '../model/own-rows.ts';
-import type { MemberRecord } from '../model/people.ts';
+import { assertNotSuspended, type Caller } from '../model/own-rows.ts';
+import type { Standing } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 import { createPersonalTeam } from './teams.ts';
 
@@ -16,7 +16,10 @@ export async function resolveTeam(
   teamId?: string,
 ): Promise<string> {
   const { read } = deps.store;
-  if (teamId !== undefined) return (await assertMember(read, caller, teamId)).teamId;
+  if (teamId !== undefined) {
+    await assertMember(read, caller, teamId);
+    return teamId;
+  }
   const current = (await currentTeam(read, caller)) ?? (await createPersonalTeam(deps, caller));
   caller.actsFor?.(current);
   return current;
@@ -27,11 +30,20 @@ export async function assertMember(
   { teams }: Pick<Reader, 'teams'>,
   { userId, actsFor }: Caller,
   teamId: string,
-): Promise<MemberRecord> {
+): Promise<Standing> {
   actsFor?.(teamId);
-  const member = await teams.member(teamId, userId);
-  if (member !== null) return member;
+  const standing = await teams.standing(teamId, userId);
+  if (standing !== null && standing.role !== null) return standing;
   throw (await teams.byId(teamId)) === null ? notFound('team') : forbidden('team');
+}
+
+/** @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not a member, or is suspended, or the team is */
+export async function assertMayCreate(
+  read: Pick<Reader, 'teams'>,
+  caller: Caller,
+  teamId: string,
+): Promise<void> {
+  assertNotSuspended(await assertMember(read, caller, teamId));
 }
 
 /** The team that the caller last switched to and still belongs to, else the caller's oldest membership; null: none. */

@@ -34,6 +34,19 @@ export async function createTeam(
     });
 }
 
+/** Sets what a `member` may change and end. @throws {OperatorError} */
+export async function setMemberRights(
+  { store }: Pick<Deps, 'store'>,
+  idOrSlug: string,
+  memberRights: TeamRecord['memberRights'],
+): Promise<TeamRecord> {
+  return store.transact(async (tx) => {
+    const team = { ...(await findTeam(tx.teams, idOrSlug)), memberRights };
+    await tx.teams.update(team);
+    return team;
+  });
+}
+
 /** Sets the team of a user's requests without `teamId`. @throws {OperatorError} */
 export async function switchTeam(
   { store }: Pick<Deps, 'store'>,
@@ -64,6 +77,8 @@ async function addTeam(
     balanceMicroUsd: 0,
     watch: quietWatch,
     createdAt: now,
+    memberRights: 'own',
+    suspension: null,
     slug: slug ?? `${toSlug(name)}-${random.bytes(4).toString('hex')}`,
   };
   await tx.teams.insert(record);

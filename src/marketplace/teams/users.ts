@@ -50,6 +50,7 @@ export async function addUser(
         wantsDeploymentMail: false,
         wantsMarketingMail: true,
         createdAt: clock.now(),
+        suspension: null,
         ...changes,
       };
       assertSettings(record);
@@ -84,7 +85,9 @@ export async function changeUser(
 
 /** The user with this e-mail address or id. @throws {OperatorError} */
 export async function findUser(users: UserReader, emailOrId: string): Promise<UserRecord> {
-  const user = (await users.byEmail(emailOrId.trim().toLowerCase())) ?? (await users.byId(emailOrId));
+  const named = await users.byEmail(emailOrId.trim().toLowerCase());
+  // A read by the id locks the row if this is a transaction.
+  const user = await users.byId(named?.id ?? emailOrId);
   if (user === null)
     throw new OperatorError(
       `There is no user "${emailOrId}": see \`berth marketplace users ls\`.`,

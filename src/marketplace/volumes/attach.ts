@@ -76,10 +76,14 @@ async function changeAttachment(
 ): Promise<Volume> {
   const { store, clock, options, providers } = deps;
   const until = clock.now() + options.lifecycleWaitMs;
-  const volumeProvider = requireVolumeProvider(providers, await ownVolume(store.read, caller, volumeId));
+  const volumeProvider = requireVolumeProvider(
+    providers,
+    await ownVolume(store.read, caller, volumeId, 'read'),
+  );
   const asked = await store.transact(async (tx): Promise<AskedVolume | null> => {
-    const deployment = await ownDeployment(tx, caller, deploymentId);
-    const record = await ownVolume(tx, caller, volumeId);
+    const purpose = kind === 'attach' ? 'change' : 'end';
+    const deployment = await ownDeployment(tx, caller, deploymentId, purpose);
+    const record = await ownVolume(tx, caller, volumeId, purpose);
     const existing = await tx.volumes.attachmentsOf({ volumeId: record.id });
     const known = existing.find((attachment) => attachment.deploymentId === deploymentId);
     const now = clock.now();
@@ -171,7 +175,7 @@ export async function planLaunchVolumes(
   const volumes = new Map<string, VolumeRecord>();
   // Every launch locks volumes in one order, so that two launches with the same volumes cannot deadlock.
   for (const volumeId of volumeIds.toSorted()) {
-    const volume = await ownVolume(read, caller, volumeId);
+    const volume = await ownVolume(read, caller, volumeId, 'change');
     const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
     assertFits(FIELD, volumeProvider, volume, existing, { providerId: provider.id, region, teamId });
     if (volume.providerVolumeId === null)

@@ -2,15 +2,17 @@ import { ApiError, invalid } from '../contract/errors.ts';
 import type { CreateVolume, Volume } from '../contract/volume.ts';
 import type { Deps } from '../deps.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
+import { type CreateOnce, notOnce } from '../model/create-once.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { fromRefusal, newIntent } from '../model/intent.ts';
 import { newId, toProviderName } from '../model/names.ts';
-import { type Caller, ownDeployment } from '../model/own-rows.ts';
-import type { Transaction } from '../model/store.ts';
+import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
+import type { Reader, Transaction } from '../model/store.ts';
 import { toAttachment, type VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
+import { assertSold } from '../offers/sales-pauses.ts';
 import { requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
-import { assertMember, resolveTeam } from '../teams/access.ts';
+import { assertMayCreate, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { assertUnchanging } from './intents.ts';
 import { assertFits, assertName, assertRoom, assertSize } from './limits.ts';
@@ -30,37 +32,68 @@ export async function createVolume(
   deps: CreateVolumeDeps,
   caller: Caller,
   input: CreateVolume,
-  { requestId }: { requestId?: string } = {},
+  { requestId, once = notOnce }: { requestId?: string; once?: CreateOnce } = {},
 ): Promise<Volume> {
-  const { store, clock, options, providers } = deps;
+  const { store, clock, options } = deps;
   const deadline = clock.now() + options.lifecycleWaitMs;
-  const volumeProvider = requestedVolumeProvider(providers, input.provider);
-  const { cloudId, region } = assertValid(volumeProvider, input);
-  const teamId = await resolveTeam(deps, caller, input.teamId);
-  const wanted = { ...input, region, cloudId, teamId };
-  const record = await store.transact(async (tx) => {
-    const deployment =
-      input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
-    const now = clock.now();
-    const priced = { teamId, region, cloudId, sizeGb: input.sizeInGb };
-    const price = await newPrice(tx, volumeProvider.profile, priced, now);
-    await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
-    // The team is locked from here on, so no member can leave it meanwhile.
-    await assertMember(tx, caller, teamId);
-    await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
-    if (deployment !== null) {
-      await assertAttachable(tx, volumeProvider, wanted, deployment);
-      await assertUnchanging(tx, deployment, now, options);
-    }
-    return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
-  });
+  const load = (read: Pick<Reader, 'volumes' | 'teams'>, volumeId: string) =>
+    ownVolume(read, caller, volumeId, 'read');
+  const record =
+    (await once.earlier(store.read, clock.now(), load)) ??
+    (await writeVolume(deps, caller, input, { requestId, once, load }));
   const made = await whenWritten(deps, record.id, deadline, async () => {
     const { record: seen, attachments } = await readVolumeSnapshot(store.read, record.id);
     const isOver = seen.status !== 'creating' && seen.action === null && !attachments.some(isInTransit);
     return isOver ? seen : null;
   });
-  if (made?.status === 'error' || made?.status === 'deleted') throw failed(made);
+  // What was made earlier may have been deleted since.
+  const isNew = !once.isReplay;
+  if (isNew && (made?.status === 'error' || made?.status === 'deleted')) throw failed(made);
   return showVolume(deps, record.volumeId);
+}
+
+/** Checks and writes the volume, unless another request with its key has just done so. */
+async function writeVolume(
+  deps: CreateVolumeDeps,
+  caller: Caller,
+  input: CreateVolume,
+  {
+    requestId,
+    once,
+    load,
+  }: {
+    requestId: string | undefined;
+    once: CreateOnce;
+    load: (read: Transaction, id: string) => Promise<VolumeRecord>;
+  },
+): Promise<VolumeRecord> {
+  const { store, clock, options, providers } = deps;
+  const volumeProvider = requestedVolumeProvider(providers, input.provider);
+  const { cloudId, region } = assertValid(volumeProvider, input);
+  const teamId = await resolveTeam(deps, caller, input.teamId);
+  const wanted = { ...input, region, cloudId, teamId };
+  return store.transact(async (tx) => {
+    const first = await once.earlier(tx, clock.now(), load);
+    if (first !== null) return first;
+    const deployment =
+      input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId, 'change');
+    const now = clock.now();
+    const priced = { teamId, region, cloudId, sizeGb: input.sizeInGb };
+    const price = await newPrice(tx, volumeProvider.profile, priced, now);
+    await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
+    // The team is locked from here on, so no member can leave it meanwhile.
+    await assertMayCreate(tx, caller, teamId);
+    await assertSold(tx, { providerId: volumeProvider.provider.id, region }, now);
+    await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
+    if (deployment !== null) {
+      await assertAttachable(tx, volumeProvider, wanted, deployment);
+      await assertUnchanging(tx, deployment, now, options);
+    }
+    const asked = { wanted, deployment, price, now, requestId };
+    const made = await insert(deps, tx, volumeProvider, caller, asked);
+    await once.keep(tx, made);
+    return made;
+  });
 }
 
 /** Checks the body, in the order in which M: lists the fields. */

@@ -5,7 +5,7 @@ import { isActive } from '../model/deployment-record.ts';
 import { hasTimedOut } from '../model/intent.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
+import type { VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { type AskedVolume, askVolume, assertIdle, awaitVolume, endUnmade } from './intents.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
@@ -23,10 +23,23 @@ export async function deleteVolume(
   volumeId: string,
   assertStillWanted: (tx: Transaction) => Promise<void> = async () => undefined,
 ): Promise<{ success: true }> {
+  const known = await ownVolume(deps.store.read, caller, volumeId, 'end');
+  const until = deps.clock.now() + deps.options.lifecycleWaitMs;
+  const asked = await orderDeletion(deps, known, { by: caller.userId, until }, assertStillWanted);
+  if (asked !== null) await awaitVolume(deps, asked, ({ record }) => isDeleted(record));
+  return { success: true };
+}
+
+/** Writes the intent to delete the volume. Null: it is deleted or being deleted. @throws {ApiError} if it is in use */
+export async function orderDeletion(
+  deps: DeleteDeps,
+  known: VolumeRecord,
+  { by, until }: Pick<VolumeIntent, 'by' | 'until'>,
+  assertStillWanted: (tx: Transaction) => Promise<void>,
+): Promise<AskedVolume | null> {
   const { store, clock, options, providers } = deps;
-  const known = await ownVolume(store.read, caller, volumeId);
   const volumeProvider = volumeProviderOf(providers, known.providerId);
-  const asked = await transactOnVolume(store, known.id, async (tx, snapshot): Promise<AskedVolume | null> => {
+  return transactOnVolume(store, known.id, async (tx, snapshot): Promise<AskedVolume | null> => {
     const { record } = snapshot;
     if (isDeleted(record)) return null;
     assertDeletable(snapshot, clock.now(), options);
@@ -37,22 +50,18 @@ export async function deleteVolume(
     }
     // Billing ends now. The volume is deleted once the provider is configured again.
     if (volumeProvider === null) return acceptDeletion(deps, tx, record);
-    const since = clock.now();
-    const until = since + options.lifecycleWaitMs;
     // If the deletion is refused, a resize may still take effect.
     const resizeGivenUpGb = record.action?.toSizeGb ?? record.resizeGivenUpGb;
-    return askVolume(tx, record, { kind: 'delete', by: caller.userId, since, until }, { resizeGivenUpGb });
+    return askVolume(tx, record, { kind: 'delete', by, since: clock.now(), until }, { resizeGivenUpGb });
   });
-  if (asked !== null) await awaitVolume(deps, asked, ({ record }) => isDeleted(record));
-  return { success: true };
 }
 
-function isDeleted({ status }: VolumeRecord): boolean {
+export function isDeleted({ status }: VolumeRecord): boolean {
   return status === 'deleting' || status === 'deleted';
 }
 
 /** M: Volume rules, 3: "Delete requires that the volume is not attached to an active deployment." */
-function assertDeletable(
+export function assertDeletable(
   { record, attachments }: VolumeSnapshot,
   now: number,
   options: DeleteDeps['options'],

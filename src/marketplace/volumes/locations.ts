@@ -2,14 +2,15 @@ import { usdFromMicroUsd } from '../../contract/values.ts';
 import { invalid } from '../contract/errors.ts';
 import type { VolumePricing, VolumeRegion, VolumeRegions } from '../contract/volume.ts';
 import { type Price, priceFor } from '../discounts/price.ts';
+import { pauseOf, type SalesPause } from '../model/sales-pause.ts';
 import type { Reader } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
+import { withoutPaused } from '../offers/sales-pauses.ts';
 import { isInStock } from '../offers/to-offer.ts';
 import type { VolumeProfile } from '../providers/profile.ts';
 import {
   assertCatalogKnown,
   type CatalogOffer,
-  type Provider,
   type ProviderCatalog,
   type Providers,
 } from '../providers/provider.ts';
@@ -75,24 +76,31 @@ function namesOf(names: readonly string[]): string {
 }
 
 /**
- * M: GET /api/volumes/regions. Only offers in stock count; each cloud of a region has an entry.
+ * M: GET /api/volumes/regions. Only offers in stock count; each cloud of a region has an entry. Paused regions have none.
  * @throws {ApiError} VALIDATION_ERROR
  */
 export function listVolumeRegions(
-  { providers }: { providers: Providers },
+  { providers, pauses = [] }: { providers: Providers; pauses?: readonly SalesPause[] },
   { provider: id }: { provider?: string | undefined },
 ): VolumeRegions {
   if (id === undefined) throw invalid('provider', 'required');
   const volumeProvider = requestedVolumeProvider(providers, id);
-  const places = volumePlaces(volumeProvider);
-  const { provider } = volumeProvider;
+  const isSold = (region: string) => pauseOf(pauses, { providerId: id, region }) === undefined;
+  const places = volumePlaces(volumeProvider).filter(({ location }) => isSold(location.id));
+  const offers = [...volumeProvider.provider.catalog.offers.values()].map((offer) =>
+    withoutPaused(pauses, offer),
+  );
   return {
-    hasAnyOffers: places.some(({ location }) => hasOffers(provider, location.id, () => true)),
-    regions: places.map((place) => toRegion(volumeProvider, place)),
+    hasAnyOffers: places.some(({ location }) => hasOffers(offers, location.id, () => true)),
+    regions: places.map((place) => toRegion(volumeProvider, place, offers)),
   };
 }
 
-function toRegion(volumeProvider: VolumeProvider, { location, cloud }: VolumePlace): VolumeRegion {
+function toRegion(
+  volumeProvider: VolumeProvider,
+  { location, cloud }: VolumePlace,
+  offers: readonly CatalogOffer[],
+): VolumeRegion {
   const { id, name, types, countryCode } = location;
   const { minGb, maxGb } = sizeLimits(volumeProvider, id);
   return {
@@ -100,7 +108,7 @@ function toRegion(volumeProvider: VolumeProvider, { location, cloud }: VolumePla
     name,
     types: [...types],
     ...(countryCode !== null && { country_code: countryCode }),
-    hasGpuOffers: hasOffers(volumeProvider.provider, id, ({ gpuCount }) => gpuCount > 0),
+    hasGpuOffers: hasOffers(offers, id, ({ gpuCount }) => gpuCount > 0),
     minSizeGb: minGb,
     maxSizeGb: maxGb,
     hourlyRatePerGb: usdFromMicroUsd(ratePerGb(volumeProvider.profile, { region: id, cloudId: cloud?.id })),
@@ -108,10 +116,12 @@ function toRegion(volumeProvider: VolumeProvider, { location, cloud }: VolumePla
   };
 }
 
-function hasOffers({ catalog }: Provider, region: string, fits: (offer: CatalogOffer) => boolean): boolean {
-  return [...catalog.offers.values()].some(
-    (offer) => isInStock(offer) && offer.inStockRegions.includes(region) && fits(offer),
-  );
+function hasOffers(
+  offers: readonly CatalogOffer[],
+  region: string,
+  fits: (offer: CatalogOffer) => boolean,
+): boolean {
+  return offers.some((offer) => isInStock(offer) && offer.inStockRegions.includes(region) && fits(offer));
 }
 
 /**

@@ -21,7 +21,7 @@ export async function readVolume(
   volumeId: string,
 ): Promise<Volume> {
   const { store, clock, providers } = deps;
-  const record = await ownVolume(store.read, caller, volumeId);
+  const record = await ownVolume(store.read, caller, volumeId, 'read');
   const now = clock.now();
   if (isShown(record) && volumeProviderOf(providers, record.providerId) !== null) {
     await store.transact((tx) => tx.signals.wake(record.providerId, record.id));

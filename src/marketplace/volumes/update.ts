@@ -29,9 +29,12 @@ export async function updateVolume(
 ): Promise<UpdatedVolume> {
   const { store, clock, options, providers } = deps;
   const until = clock.now() + options.lifecycleWaitMs;
-  const volumeProvider = requireVolumeProvider(providers, await ownVolume(store.read, caller, volumeId));
+  const volumeProvider = requireVolumeProvider(
+    providers,
+    await ownVolume(store.read, caller, volumeId, 'change'),
+  );
   const asked = await store.transact(async (tx): Promise<AskedVolume | null> => {
-    const record = await ownVolume(tx, caller, volumeId);
+    const record = await ownVolume(tx, caller, volumeId, 'change');
     const toSizeGb = assertAllowed(volumeProvider, record, { name, sizeInGb });
     if (toSizeGb === null) {
       if (name !== undefined) await rename(tx, record, name);

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { toIssues } from '../../contract/issue-words.ts';
+import { DAY_MS, HOUR_MS } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { titleOf } from '../columns.ts';
 import type { Actor } from '../model.ts';
 import { type FormSpec, kindOf, type Operation } from '../operation.ts';
+import { toTime } from '../views/values.ts';
 import type { PageContent, PageRequest } from './deps.ts';
 import { csrfField } from './layout.ts';
 import { cutName, given, type Html, html, withQuery } from './parts.ts';
@@ -57,15 +59,16 @@ export function askingForm<Deps>(action: Operation<Deps>, csrf: string): Html | 
 }
 
 /** A field for an input: what it must have is required. */
-function inputOf(name: string, schema: z.ZodType | undefined): Html {
+function inputOf(name: string, schema: z.ZodType | undefined, chosen?: string): Html {
   const title = titleOf({ field: name });
   const isRequired = schema?.safeParse(undefined).success === false;
   const options = optionsOf(schema);
   if (options !== undefined)
-    return html`<label class="field"><span>${title}</span><select name="${name}" ${isRequired ? 'required' : ''}>${options.map((option) => html`<option value="${option}">${option}</option>`)}</select></label>`;
+    return html`<label class="field"><span>${title}</span><select name="${name}" ${isRequired ? 'required' : ''}>${options.map((option) => html`<option value="${option}" ${option === chosen ? 'selected' : ''}>${option}</option>`)}</select></label>`;
   if (kindOf(name, schema) === 'switch')
     return html`<label class="field check"><input type="checkbox" name="${name}" value="yes"><span>${title}</span></label>`;
-  return html`<label class="field"><span>${title}</span><input name="${name}" maxlength="255" ${isRequired ? 'required' : ''}></label>`;
+  const hint = kindOf(name, schema) === 'time' ? '2h, 7d or 2030-01-01T00:00:00Z' : '';
+  return html`<label class="field"><span>${title}</span><input name="${name}" maxlength="255" placeholder="${hint}" ${isRequired ? 'required' : ''}></label>`;
 }
 
 function optionsOf(schema: z.ZodType | undefined): readonly string[] | undefined {
@@ -119,7 +122,20 @@ ${actionForm(action, csrf, sent, {
       ? html`<label class="field grow"><span>Reason (for the audit log)</span><input name="reason" maxlength="200"></label>`
       : '',
   after: html`<a class="button" href="${page}">Cancel</a>`,
-})}`;
+})}${otherPlans(action, sent)}`;
+}
+
+/** A form for each input with a choice, which shows the plan for another one. */
+function otherPlans<Deps>({ name, input, dryRun }: Operation<Deps>, sent: Fields): Html[] {
+  const choices = Object.entries(input).filter(
+    ([, schema]) => dryRun !== undefined && schema instanceof z.ZodDefault && optionsOf(schema),
+  );
+  return choices.map(([field, schema]) => {
+    const others = Object.entries({ ...sent, [field]: undefined });
+    return html`<form class="card row" action="/console${actionPath(name)}">${others.map(([other, value]) =>
+      typeof value === 'string' ? html`<input type="hidden" name="${other}" value="${value}">` : '',
+    )}${inputOf(field, schema, sent[field] ?? undefined)}<button>Show this plan</button></form>`;
+  });
 }
 
 /** Shows a secret, once. */
@@ -155,9 +171,19 @@ function readFields<Deps>(
     Object.entries(input).flatMap(([name, schema]) => {
       const text = field(name);
       if (text === undefined) return [];
-      return [[name, kindOf(name, schema) === 'switch' ? text === 'yes' : text]];
+      const kind = kindOf(name, schema);
+      return [[name, kind === 'switch' ? text === 'yes' : kind === 'time' ? toTimeToCome(text, now) : text]];
     }),
   );
+}
+
+const SPAN = /^(\d{1,6}) ?([mhd])$/;
+const SPAN_MS: Readonly<Record<string, number>> = { m: 60_000, h: HOUR_MS, d: DAY_MS };
+
+/** A time as it is, or in `30m`, `2h` or `7d`. */
+function toTimeToCome(text: string, now: number): string {
+  const [, count, unit = ''] = SPAN.exec(text) ?? [];
+  return count === undefined ? text : toTime(now + Number(count) * (SPAN_MS[unit] ?? 0));
 }
 
 /** @throws {Fatal} if a field is missing or invalid */

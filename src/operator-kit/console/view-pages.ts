@@ -88,7 +88,8 @@ function objectPage<Deps>(
       body: html`<div class="head"><h1>${title}</h1>${buttons ?? ''}</div>
 ${(await above?.(deps, request, reply)) ?? ''}${live('facts', declaredFacts(detail.facts, reply, now))}
 ${(detail.lists ?? []).map((list) => {
-  const rows = rowsOf(list, reply[list.rows] as Row[], undefined, now);
+  const inRows = actionsIn({ name: `${view.name}.${list.rows}` }, actions, request);
+  const rows = rowsOf(list, reply[list.rows] as Row[], inRows, now);
   return live(list.rows, html`<h2>${list.title}</h2>${rows}`);
 })}${(await below?.(deps, request, reply)) ?? ''}`,
     };
@@ -221,7 +222,7 @@ function formsBelow<Deps>(
 
 /** A column with the actions that have a place in the rows of the view. */
 function actionsIn<Deps>(
-  { name }: Operation<Deps>,
+  { name }: Pick<Operation<Deps>, 'name'>,
   actions: readonly Operation<Deps>[],
   { session }: PageRequest,
 ): Cells<Row> | undefined {

@@ -12,7 +12,7 @@ import {
   user,
   userId,
 } from '../../../test/support/rows/marketplace-rows.ts';
-import type { Store, Transaction } from '../../marketplace/model/store.ts';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 
 /** Users, teams and their keys; mail to them. */
 export function describePeople(storeOf: () => Store): void {
@@ -66,6 +66,72 @@ export function describePeople(storeOf: () => Store): void {
       ]);
       expect((await store.read.teams.membershipsOf('a')).map((one) => one.teamId)).toEqual(['older', teamId]);
       expect(await store.read.teams.member(teamId, 'c')).toBeNull();
+    });
+
+    it('may be suspended, as may their teams; both decide what is allowed', async () => {
+      const suspension = { at: now, reason: 'it "is" \u2026', by: 'mara', running: 'stop' } as const;
+      const standing = { role: 'owner', memberRights: 'own', userSuspension: null, teamSuspension: null };
+      expect(await store.read.teams.standing(teamId, userId)).toEqual(standing);
+      expect([await store.read.users.suspended(), await store.read.teams.suspended()]).toEqual([[], []]);
+      const suspended = [user({ suspension }), team({ suspension, memberRights: 'all' })] as const;
+      await write(async (tx) => {
+        await tx.users.insert(user({ id: 'other' }));
+        await tx.users.update(suspended[0]);
+        await tx.teams.update(suspended[1]);
+      });
+      expect(await store.read.users.suspended()).toEqual([suspended[0]]);
+      expect(await store.read.teams.suspended()).toEqual([suspended[1]]);
+      expect(await store.read.teams.standing(teamId, userId)).toEqual({
+        role: 'owner',
+        memberRights: 'all',
+        userSuspension: suspension,
+        teamSuspension: suspension,
+      });
+      expect(await store.read.teams.standing(teamId, 'other')).toMatchObject({ role: null });
+      expect(await store.read.teams.standing('none', userId)).toBeNull();
+      await write(async (tx) => {
+        await tx.users.update(user());
+        await tx.teams.update(team());
+      });
+      expect([await store.read.users.suspended(), await store.read.teams.suspended()]).toEqual([[], []]);
+    });
+
+    it('have keys of creates, each for as long as it counts', async () => {
+      const record = {
+        userId,
+        key: 'k',
+        requestDigest: Buffer.from('d'),
+        resourceId: 'dep-1',
+        createdAt: now,
+      };
+      await write((tx) => tx.idempotency.insert(record, 0));
+      expect(await store.read.idempotency.find(record, now)).toEqual(record);
+      expect(await store.read.idempotency.find(record, now + 1)).toBeNull();
+      expect(await store.read.idempotency.find({ userId: 'other', key: 'k' }, 0)).toBeNull();
+      await expect(write((tx) => tx.idempotency.insert(record, now))).rejects.toThrow(Duplicate);
+      const later = { ...record, createdAt: now + 9 };
+      await write((tx) => tx.idempotency.insert(later, now + 1));
+      expect(await write((tx) => tx.idempotency.find(record, 0))).toEqual(later);
+    });
+
+    it('see pauses of sales, one for each provider, region and offer', async () => {
+      const pause = {
+        providerId: 'provider-a',
+        region: '',
+        offerId: '',
+        reason: 'fire',
+        since: now,
+        by: 'mara',
+      };
+      const ended = { ...pause, region: 'eu-1', until: now + 1 };
+      await write(async (tx) => {
+        await tx.pauses.put({ ...pause, until: null });
+        await tx.pauses.put(ended);
+        await tx.pauses.put({ ...pause, reason: 'flood', until: null });
+        await tx.pauses.put({ ...pause, offerId: 'gone', until: null });
+        await tx.pauses.remove({ ...pause, offerId: 'gone' });
+      });
+      expect(await store.read.pauses.list()).toEqual([{ ...pause, reason: 'flood', until: null }, ended]);
     });
 
     it('have discounts, alerts and SSH keys; lists omit temporary keys', async () => {

@@ -8,8 +8,10 @@ CREATE TABLE users (
   minimum_runtime_minutes DOUBLE PRECISION,
   wants_deployment_mail BOOLEAN NOT NULL,
   wants_marketing_mail BOOLEAN NOT NULL,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  suspension JSON
 );
+CREATE INDEX users_suspended ON users (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -33,9 +35,12 @@ CREATE TABLE teams (
   balance_micro_usd BIGINT NOT NULL,
   watch JSON NOT NULL,
   created_at BIGINT NOT NULL,
+  member_rights TEXT NOT NULL,
+  suspension JSON,
   next_check_at BIGINT
 );
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
+CREATE INDEX teams_suspended ON teams (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE members (
   team_id TEXT NOT NULL REFERENCES teams (id),
@@ -78,6 +83,15 @@ CREATE TABLE ssh_keys (
   created_at BIGINT NOT NULL
 );
 CREATE INDEX ssh_keys_by_team ON ssh_keys (team_id, created_at);
+
+CREATE TABLE idempotency (
+  user_id TEXT NOT NULL REFERENCES users (id),
+  key TEXT NOT NULL,
+  request_digest BYTEA NOT NULL,
+  resource_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, key)
+);
 
 CREATE TABLE deployments (
   id TEXT PRIMARY KEY,
@@ -285,6 +299,17 @@ CREATE UNLOGGED TABLE request_counts (
   ends_at BIGINT NOT NULL
 );
 CREATE INDEX request_counts_by_end ON request_counts (ends_at);
+
+CREATE TABLE sales_pauses (
+  provider_id TEXT NOT NULL,
+  region TEXT NOT NULL,
+  offer_id TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  since BIGINT NOT NULL,
+  until BIGINT,
+  by TEXT NOT NULL,
+  PRIMARY KEY (provider_id, region, offer_id)
+);
 
 CREATE TABLE losses (
   subject_id TEXT PRIMARY KEY,

@@ -8,8 +8,10 @@ CREATE TABLE users (
   minimum_runtime_minutes REAL,
   wants_deployment_mail INTEGER NOT NULL,
   wants_marketing_mail INTEGER NOT NULL,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  suspension TEXT
 ) STRICT;
+CREATE INDEX users_suspended ON users (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -33,9 +35,12 @@ CREATE TABLE teams (
   balance_micro_usd INTEGER NOT NULL,
   watch TEXT NOT NULL,
   created_at INTEGER NOT NULL,
+  member_rights TEXT NOT NULL,
+  suspension TEXT,
   next_check_at INTEGER
 ) STRICT;
 CREATE INDEX teams_due ON teams (next_check_at, id) WHERE next_check_at IS NOT NULL;
+CREATE INDEX teams_suspended ON teams (id) WHERE suspension IS NOT NULL;
 
 CREATE TABLE members (
   team_id TEXT NOT NULL REFERENCES teams (id),
@@ -78,6 +83,15 @@ CREATE TABLE ssh_keys (
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX ssh_keys_by_team ON ssh_keys (team_id, created_at);
+
+CREATE TABLE idempotency (
+  user_id TEXT NOT NULL REFERENCES users (id),
+  key TEXT NOT NULL,
+  request_digest BLOB NOT NULL,
+  resource_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (user_id, key)
+) STRICT;
 
 CREATE TABLE deployments (
   id TEXT PRIMARY KEY,
@@ -276,6 +290,17 @@ CREATE TABLE leases (
 CREATE TABLE settings (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE sales_pauses (
+  provider_id TEXT NOT NULL,
+  region TEXT NOT NULL,
+  offer_id TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER,
+  by TEXT NOT NULL,
+  PRIMARY KEY (provider_id, region, offer_id)
 ) STRICT;
 
 CREATE TABLE losses (

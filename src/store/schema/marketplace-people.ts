@@ -1,5 +1,11 @@
 import { sql } from 'drizzle-orm';
-import type { BalanceWatch, DiscountRecord, MemberRecord } from '../../marketplace/model/people.ts';
+import type {
+  BalanceWatch,
+  DiscountRecord,
+  MemberRecord,
+  Suspension,
+  TeamRecord,
+} from '../../marketplace/model/people.ts';
 import type { Dialect } from './postgres.ts';
 
 export type PeopleTables = ReturnType<typeof peopleTables>;
@@ -19,18 +25,23 @@ export function peopleTables({
   primaryKey,
   index,
 }: Dialect) {
-  const users = table('users', {
-    id: text('id').primaryKey(),
-    email: text('email').notNull().unique('users_email_key'),
-    name: text('name').notNull(),
-    currentTeamId: text('current_team_id'),
-    mayMakeKeys: boolean('may_make_keys').notNull(),
-    createLimit: integer('create_limit'),
-    minimumRuntimeMinutes: double('minimum_runtime_minutes'),
-    wantsDeploymentMail: boolean('wants_deployment_mail').notNull(),
-    wantsMarketingMail: boolean('wants_marketing_mail').notNull(),
-    createdAt: bigint('created_at').notNull(),
-  });
+  const users = table(
+    'users',
+    {
+      id: text('id').primaryKey(),
+      email: text('email').notNull().unique('users_email_key'),
+      name: text('name').notNull(),
+      currentTeamId: text('current_team_id'),
+      mayMakeKeys: boolean('may_make_keys').notNull(),
+      createLimit: integer('create_limit'),
+      minimumRuntimeMinutes: double('minimum_runtime_minutes'),
+      wantsDeploymentMail: boolean('wants_deployment_mail').notNull(),
+      wantsMarketingMail: boolean('wants_marketing_mail').notNull(),
+      createdAt: bigint('created_at').notNull(),
+      suspension: json('suspension').$type<Suspension>(),
+    },
+    (t) => [index('users_suspended').on(t.id).where(sql`${t.suspension} IS NOT NULL`)],
+  );
 
   const apiKeys = table(
     'api_keys',
@@ -59,10 +70,15 @@ export function peopleTables({
       balanceMicroUsd: bigint('balance_micro_usd').notNull(),
       watch: json('watch').$type<BalanceWatch>().notNull(),
       createdAt: bigint('created_at').notNull(),
+      memberRights: text('member_rights').$type<TeamRecord['memberRights']>().notNull(),
+      suspension: json('suspension').$type<Suspension>(),
       // Not in the record. A change of a price or a balance sets this to 0, the billing job to a later time.
       nextCheckAt: bigint('next_check_at'),
     },
-    (t) => [index('teams_due').on(t.nextCheckAt, t.id).where(sql`${t.nextCheckAt} IS NOT NULL`)],
+    (t) => [
+      index('teams_due').on(t.nextCheckAt, t.id).where(sql`${t.nextCheckAt} IS NOT NULL`),
+      index('teams_suspended').on(t.id).where(sql`${t.suspension} IS NOT NULL`),
+    ],
   );
 
   const members = table(
@@ -118,5 +134,17 @@ export function peopleTables({
     (t) => [index('ssh_keys_by_team').on(t.teamId, t.createdAt)],
   );
 
-  return { users, apiKeys, teams, members, discounts, stockAlerts, sshKeys };
+  const idempotency = table(
+    'idempotency',
+    {
+      userId: idOf('user_id', () => users.id),
+      key: text('key').notNull(),
+      requestDigest: bytes('request_digest').notNull(),
+      resourceId: text('resource_id').notNull(),
+      createdAt: bigint('created_at').notNull(),
+    },
+    (t) => [primaryKey({ columns: [t.userId, t.key] })],
+  );
+
+  return { users, apiKeys, teams, members, discounts, stockAlerts, sshKeys, idempotency };
 }

@@ -36,8 +36,8 @@ export function requestCountTables({ table, text, bigint, index }: Dialect) {
   return { requestCounts };
 }
 
-/** The mail outbox, the catalogs of the providers, the leases of jobs, and the program's settings. */
-function operationTables({ table, text, verbatim, integer, bigint, json, index }: Dialect) {
+/** The mail outbox, the catalogs and pauses of the providers, the leases of jobs, and the program's settings. */
+function operationTables({ table, text, verbatim, integer, bigint, json, index, primaryKey }: Dialect) {
   const mails = table(
     'mails',
     {
@@ -82,5 +82,19 @@ function operationTables({ table, text, verbatim, integer, bigint, json, index }
     value: text('value').notNull(),
   });
 
-  return { mails, catalogs, leases, settings };
+  const salesPauses = table(
+    'sales_pauses',
+    {
+      providerId: text('provider_id').notNull(),
+      region: text('region').notNull(),
+      offerId: text('offer_id').notNull(),
+      reason: text('reason').notNull(),
+      since: bigint('since').notNull(),
+      until: bigint('until'),
+      by: text('by').notNull(),
+    },
+    (t) => [primaryKey({ columns: [t.providerId, t.region, t.offerId] })],
+  );
+
+  return { mails, catalogs, leases, settings, salesPauses };
 }

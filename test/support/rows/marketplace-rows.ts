@@ -44,6 +44,7 @@ export function user(changes: Partial<UserRecord> = {}): UserRecord {
     wantsDeploymentMail: true,
     wantsMarketingMail: true,
     createdAt: now,
+    suspension: null,
     ...changes,
   };
 }
@@ -67,6 +68,8 @@ export function team(changes: Partial<TeamRecord> = {}): TeamRecord {
     balanceMicroUsd: 0,
     watch: noWatch,
     createdAt: now,
+    memberRights: 'own',
+    suspension: null,
     ...changes,
   };
 }

@@ -1,5 +1,5 @@
 import { usdToDollars } from '../../../contract/values.ts';
-import { actionForm } from '../../../operator-kit/console/action-pages.ts';
+import { actionForm, actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -12,6 +12,7 @@ import {
   named,
 } from '../../../operator-kit/console/parts.ts';
 import { cleanUpLost } from '../../operate/actions.ts';
+import { restartDeployment, stopDeployment, terminateDeployment } from '../../operate/orders.ts';
 import { type DeploymentDetail, readDeployment, toneOf } from '../../operate/views/deployments.ts';
 import type { Page } from '../deps.ts';
 
@@ -31,6 +32,7 @@ export const deploymentPage: Page = async ({ store: { read } }, { params, now, s
     title: id,
     body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${badge(status, toneOf(found))}<span class="soft">${named(name)}</span></div>
 ${live('why', reason === null ? '' : html`<div class="notice bad"><h2>Failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
+${live('orders', orderLinks(found), '')}
 ${live('lost', found.lost ? lostNotice(found, session.csrf) : '', '')}
 <div class="columns">
 ${live(
@@ -76,6 +78,14 @@ ${live(
 )}`,
   };
 };
+
+function orderLinks({ id, status }: DeploymentDetail): Html | '' {
+  const of = { deploymentId: id };
+  const terminate = actionLink(terminateDeployment, 'Terminate', of);
+  if (status === 'stopped') return html`<p>${terminate}</p>`;
+  if (status !== 'running') return '';
+  return html`<p>${actionLink(stopDeployment, 'Stop', of)} ${actionLink(restartDeployment, 'Restart', of)} ${terminate}</p>`;
+}
 
 function lostNotice({ id, provider, provider_instance_id: instance }: DeploymentDetail, csrf: string): Html {
   return html`<div class="notice wait"><h2>Instance lost</h2>

@@ -60,9 +60,13 @@ export function deploymentRoutes(deps: HttpDeps) {
       body: nullAsAbsent(createDeploymentSchema, 'ssh_public_key'),
       example: createExample,
       status: 201,
+      isOnce: true,
       reply: ['Accepted: deploying.', deploymentSchema, [...ofTeams, 'CHANGE_IN_PROGRESS']],
-      run: async ({ caller, body, context }) => {
-        const made = await createDeployment(deps, caller, body, { requestId: context.get('requestId') });
+      run: async ({ caller, body, once, context }) => {
+        const made = await createDeployment(deps, caller, body, {
+          requestId: context.get('requestId'),
+          once,
+        });
         context.set('made', { deployment: made.id });
         return made;
       },

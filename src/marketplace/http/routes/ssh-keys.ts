@@ -33,8 +33,9 @@ export function sshKeyRoutes(deps: HttpDeps) {
       body: nullAsAbsent(createSshKeySchema),
       example: createExample,
       status: 201,
+      isOnce: true,
       reply: ['The key.', sshKeySchema, ofTeams],
-      run: ({ caller, body }) => createSshKey(deps, caller, body),
+      run: ({ caller, body, once }) => createSshKey(deps, caller, body, once),
     })
     .add('get', '/api/ssh-keys/{id}', {
       operationId: 'getSshKey',

@@ -15,6 +15,7 @@ import {
   volumeRegionsSchema,
   volumeSchema,
 } from '../../contract/volume.ts';
+import { pausesNow } from '../../model/sales-pause.ts';
 import { attachVolume, detachVolume } from '../../volumes/attach.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
@@ -55,9 +56,10 @@ export function volumeRoutes(deps: HttpDeps) {
       body: nullAsAbsent(createVolumeSchema),
       example: createExample,
       status: 201,
+      isOnce: true,
       reply: ['available, or attached where deploymentId was given.', volumeSchema, withProvider],
-      run: async ({ caller, body, context }) => {
-        const made = await createVolume(deps, caller, body, { requestId: context.get('requestId') });
+      run: async ({ caller, body, once, context }) => {
+        const made = await createVolume(deps, caller, body, { requestId: context.get('requestId'), once });
         context.set('made', { volume: made.volumeId });
         return made;
       },
@@ -80,7 +82,8 @@ export function volumeRoutes(deps: HttpDeps) {
       description: 'With size limits, price, and whether offers are sold in each region.',
       query: { provider: z.string().optional().meta({ description: 'Required.' }) },
       reply: ['The regions.', volumeRegionsSchema, ['UNAUTHORIZED']],
-      run: ({ query }) => listVolumeRegions(deps, query),
+      run: async ({ query }) =>
+        listVolumeRegions({ ...deps, pauses: await pausesNow(deps.store.read, deps.clock.now()) }, query),
     })
     .add('get', '/api/volumes/{volumeId}', {
       operationId: 'getVolume',

@@ -13,10 +13,12 @@ import { teamRoles } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { readingOf } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
-import type { TeamRecord } from '../../model/people.ts';
+import { memberRights, type TeamRecord } from '../../model/people.ts';
 import type { SpendingTeam } from '../../model/people-store.ts';
 import type { Reader } from '../../model/store.ts';
 import { known, type PageQuery, textSchema, type ViewDeps } from './pages.ts';
+
+const suspendedSchema = z.string().nullable().meta({ description: 'The reason; null: not suspended.' });
 
 /** A team with its balance and the rate at which it decreases. */
 export const teamRowSchema = z
@@ -35,6 +37,7 @@ export const teamRowSchema = z
       .meta({ description: 'Hours until the balance is used up; null: nothing is billed.' }),
     billed: z.int().meta({ description: 'Number of deployments and volumes billed now.' }),
     exhausted_at: timeOrNullSchema.meta({ description: 'When its balance reached zero.' }),
+    suspended: suspendedSchema,
     created_at: timestampSchema,
   })
   .meta({ id: 'Team' });
@@ -55,12 +58,16 @@ const billedSchema = z.object({
 /** The details of a team: its members, what it pays for, and its newest ledger transactions. */
 const teamDetailSchema = teamRowSchema
   .extend({
+    member_rights: z
+      .enum(memberRights)
+      .meta({ description: 'What a `member` may change and end: `own` what they made, or `all`.' }),
     members: z.array(
       z.object({
         user_id: z.string(),
         email: z.string(),
         name: z.string(),
         role: z.enum(teamRoles),
+        suspended: suspendedSchema,
         joined_at: timestampSchema,
       }),
     ),
@@ -134,6 +141,7 @@ async function toTeamRow(read: TeamReads, team: TeamRecord, now: number): Promis
     hours_left: burn === 0 ? null : Math.max(0, Math.floor((balance / burn) * 10) / 10),
     billed: open.length,
     exhausted_at: toTime(team.watch.exhaustedAt),
+    suspended: team.suspension?.reason ?? null,
     created_at: toTime(team.createdAt),
   };
 }
@@ -156,11 +164,13 @@ export async function readTeam(read: TeamReads, idOrSlug: string, now: number): 
     .toSorted((a, b) => b.rateMicroUsdPerHour - a.rateMicroUsdPerHour);
   return {
     ...row,
+    member_rights: found.memberRights,
     members: await Promise.all(
       members.map(async ({ userId, role, joinedAt }) => {
         const user = await read.users.byId(userId);
         const { email = '', name = '' } = user ?? {};
-        return { user_id: userId, email, name, role, joined_at: toTime(joinedAt) };
+        const suspended = user?.suspension?.reason ?? null;
+        return { user_id: userId, email, name, role, suspended, joined_at: toTime(joinedAt) };
       }),
     ),
     pays_for: dearest.slice(0, MOST_BILLED).map((segment) => ({
@@ -283,6 +293,12 @@ export const teamView = defineView({
       { ...lasts, title: 'balance lasts' },
       { field: 'billed', page: ({ id }) => `/deployments?team=${encodeURIComponent(id)}` },
       { field: 'exhausted_at', title: 'at zero since' },
+      {
+        field: 'member_rights',
+        title: 'members may change',
+        text: ({ member_rights: rights }) => (rights === 'all' ? 'everything of the team' : 'what they made'),
+      },
+      'suspended',
       'created_at',
     ],
     lists: [
@@ -290,7 +306,7 @@ export const teamView = defineView({
         rows: 'members',
         title: 'Members',
         none: 'No members.',
-        columns: ['email', 'name', 'role', 'joined_at'],
+        columns: ['email', 'name', 'role', 'suspended', 'joined_at'],
       },
       {
         rows: 'pays_for',

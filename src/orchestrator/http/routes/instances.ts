@@ -12,6 +12,7 @@ import {
 import { toIssues } from '../../../contract/issue-words.ts';
 import { nullAsAbsent } from '../../../contract/nulls.ts';
 import { bearer, failureOf, jsonContent } from '../../../http/api/create-app.ts';
+import { createHeaders } from '../../../http/api/idempotency.ts';
 import { pathsOfUnplainText } from '../../../ports/plain-text.ts';
 import type { Offering } from '../../catalog/catalog.ts';
 import { createInstance } from '../../instances/create.ts';
@@ -23,7 +24,7 @@ import { startInstance, stopInstance } from '../../instances/power.ts';
 import { toInstance } from '../../instances/transition.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { forRequester, requestedBy, useCaseOn } from '../authentication.ts';
-import { createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
+import { markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 

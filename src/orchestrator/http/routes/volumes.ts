@@ -8,6 +8,7 @@ import {
   volumeSchema,
 } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { createHeaders } from '../../../http/api/idempotency.ts';
 import { getVolume } from '../../model/rows.ts';
 import { attachVolume, detachVolume } from '../../volumes/attach.ts';
 import { createVolume } from '../../volumes/create.ts';
@@ -15,7 +16,7 @@ import { deleteVolume } from '../../volumes/delete.ts';
 import { listVolumeLocations } from '../../volumes/storage.ts';
 import { toVolume } from '../../volumes/transition.ts';
 import { forRequester, useCaseOn } from '../authentication.ts';
-import { createHeaders, markReplay } from '../conditional.ts';
+import { markReplay } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 

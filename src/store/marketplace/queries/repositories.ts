@@ -12,10 +12,12 @@ import { type Notifications, noNotifications, signalWriter } from '../row-signal
 import { catalogReader, catalogWriter } from './catalogs.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
+import { idempotencyReader, idempotencyWriter } from './idempotency.ts';
 import { leaseWriter, settingReader, settingWriter } from './leases.ts';
 import { ledgerReader, ledgerWriter } from './ledger.ts';
 import { lossReader, lossWriter } from './losses.ts';
 import { mailReader, mailWriter, stockAlertReader, stockAlertWriter } from './mail.ts';
+import { pauseReader, pauseWriter } from './sales-pauses.ts';
 import { discountReader, discountWriter, teamReader, teamWriter } from './teams.ts';
 import { keyReader, keyWriter, sshKeyReader, sshKeyWriter, userReader, userWriter } from './users.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
@@ -38,6 +40,8 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     mail: translated(mailReader(connection)),
     catalogs: translated(catalogReader(connection)),
     settings: translated(settingReader(connection)),
+    pauses: translated(pauseReader(connection)),
+    idempotency: translated(idempotencyReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
     operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
@@ -66,6 +70,8 @@ export function transactionOn(
     leases: leaseWriter(connection),
     signals: signalWriter(notifications),
     settings: settingWriter(connection),
+    pauses: pauseWriter(connection),
+    idempotency: idempotencyWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
     operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),

@@ -74,6 +74,21 @@ const memberOf = prepared(
       .where(and(eq(members.teamId, teamId), eq(members.userId, userId))),
 );
 
+const standingOf = prepared(
+  ({ db, members, teams, users }: Connection, { teamId, userId }: { teamId: string; userId: string }) =>
+    db
+      .select({
+        role: members.role,
+        memberRights: teams.memberRights,
+        userSuspension: users.suspension,
+        teamSuspension: teams.suspension,
+      })
+      .from(teams)
+      .innerJoin(users, eq(users.id, userId))
+      .leftJoin(members, and(eq(members.teamId, teams.id), eq(members.userId, users.id)))
+      .where(eq(teams.id, teamId)),
+);
+
 const discountsOfTeam = prepared(({ db, discounts }: Connection, { teamId }: { teamId: string }) =>
   db
     .select()
@@ -145,6 +160,9 @@ export function teamReader(connection: Connection): TeamReader {
         ),
     // Takes no lock: the caller may hold any of the team's rows, and every change of a member locks the team's row.
     member: (teamId, userId) => firstOf(memberOf(connection, { teamId, userId })),
+    standing: (teamId, userId) => firstOf(standingOf(connection, { teamId, userId })),
+    suspended: async () =>
+      db.select(recordOf(connection)).from(teams).where(isNotNull(teams.suspension)).orderBy(asc(teams.id)),
   };
 }
 

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, type SQL } from 'drizzle-orm';
 import type { SshKeyRecord } from '../../../marketplace/model/people.ts';
 import {
   type KeyReader,
@@ -31,6 +31,7 @@ export function userReader(connection: Connection): UserReader {
     byId: (id) => firstOf(userById(connection, { id })),
     byEmail: (email) => firstOf(db.select().from(users).where(eq(users.email, email))),
     list: async () => db.select().from(users).orderBy(asc(users.createdAt), asc(users.id)),
+    suspended: async () => db.select().from(users).where(isNotNull(users.suspension)).orderBy(asc(users.id)),
   };
 }
 

@@ -7,6 +7,7 @@ const statuses = {
 const launchTypes = { state: ['text'] };
 const actionTypes = { kind: ['text'], since: ['integer'] };
 const proofTypes = { keys: ['array'], attempts: ['integer'] };
+const suspensionTypes = { reason: ['text'], running: ['text'] };
 const suspicionTypes = { status: ['text'], since: ['integer'], polls: ['integer'] };
 
 const isOneOf = (values: readonly string[]): string => `('${values.join("','")}')`;
@@ -32,7 +33,10 @@ const UNREADABLE = `
     UNION ALL
     SELECT 'segment ' || id FROM segments WHERE subject_kind NOT IN ('deployment', 'volume')
     UNION ALL
-    SELECT 'team ' || id FROM teams WHERE NOT json_valid(watch)
+    SELECT 'team ' || id FROM teams
+    WHERE NOT json_valid(watch) OR ${isBrokenIfThere('suspension', suspensionTypes)}
+    UNION ALL
+    SELECT 'user ' || id FROM users WHERE ${isBrokenIfThere('suspension', suspensionTypes)}
     UNION ALL
     SELECT 'SSH key ' || id FROM ssh_keys WHERE NOT json_valid(name)
     UNION ALL
