@@ -104,6 +104,8 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   check?: { isValid(body: Input): boolean; path: string[]; error: string };
   /** Returns the reply to a dry run, which changes nothing. */
   dryRun?(deps: Deps, input: Input): Promise<unknown>;
+  /** Its reply as CSV, for a request that accepts only that. */
+  toCsv?(reply: unknown): string;
   commands?: readonly CommandSpec<Deps>[];
   form?: FormSpec<Deps>;
   perform(deps: Deps, actor: Actor, input: Input): Promise<unknown>;
@@ -111,6 +113,7 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
 
 interface ViewParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
   extends Described<F, Schema, Name> {
+  toCsv?(reply: z.output<Schema>): string;
   commands?: readonly CommandSpec<Deps, InputOf<F>, z.output<Schema>>[];
   read: (deps: Deps, input: InputOf<F>) => z.output<Schema> | Promise<z.output<Schema>>;
 }

@@ -17,7 +17,7 @@ interface Admin {
 /** Starts an orchestrator with an admin listener. */
 export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrator & Admin> {
   const { config, log } = deps;
-  const orchestrator = await startOrchestrator(deps);
+  const orchestrator = await startOrchestrator({ keepsFigures: true, ...deps });
   const { http, nextId, findProblem, platforms, server, operators } = orchestrator.adminParts;
   const common = operatorDepsOf(orchestrator, config);
   const operator = createOperatorApp({ ...common, operators }, { nextId });

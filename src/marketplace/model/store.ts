@@ -1,6 +1,8 @@
 import type {
   AuditReader,
   AuditWriter,
+  FigureReader,
+  FigureWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
   OperatorSessionReader,
@@ -221,6 +223,7 @@ export interface Reader {
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
+  figures: FigureReader;
 }
 
 /** Writes exist only inside a transaction. */
@@ -243,6 +246,7 @@ export interface Transaction {
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
+  figures: FigureWriter;
 }
 
 export interface Store {

@@ -121,6 +121,8 @@ async function show<Deps extends ConsoleBase>(
   };
   const [content, mark] = await Promise.all([page(deps, request), markTab(deps)]);
   if (content === null) return context.html(problemPage(look, 'Not found', 'This no longer exists.'), 404);
+  if (content.csv !== undefined)
+    return context.body(content.csv, 200, { 'Content-Type': 'text/csv; charset=utf-8' });
   return context.html(
     framed(look, {
       ...content,

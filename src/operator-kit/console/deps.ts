@@ -47,6 +47,8 @@ export interface PageRequest {
 export interface PageContent {
   title: string;
   body: Html;
+  /** Sent as a file instead of the page. */
+  csv?: string;
 }
 
 /** Renders a page. Null means not found. */

@@ -2,8 +2,10 @@ import type { Hono } from 'hono';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
 import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
+import { figuresFileOf } from '../../operator-kit/console/figure-parts.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { named } from '../../operator-kit/console/parts.ts';
+import { figuresView } from '../operate/figures/figures.ts';
 import { operations } from '../operate/operations.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { instanceLink } from './instance-parts.ts';
@@ -14,6 +16,7 @@ import { cordonsPage } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
 import { instancesPage } from './pages/instances.ts';
+import { offerPage } from './pages/offer.ts';
 import { orphansPage } from './pages/orphans.ts';
 import { platformsPage } from './pages/platforms.ts';
 import { workPage } from './pages/work.ts';
@@ -48,6 +51,8 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/alarms', alarmsPage],
   ['/work', workPage],
   ['/capacity', capacityPage],
+  ['/offers/:id', offerPage],
+  ['/figures.csv', figuresFileOf(figuresView)],
   ['/cordons', cordonsPage],
   ['/platforms', platformsPage],
   ['/orphans', orphansPage],

@@ -2,6 +2,8 @@ import type { InstanceStatus } from '../../contract/instance.ts';
 import type {
   AuditReader,
   AuditWriter,
+  FigureReader,
+  FigureWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
   OperatorSessionReader,
@@ -207,6 +209,7 @@ export interface Reader {
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
+  figures: FigureReader;
   installation: InstallationReader;
 }
 
@@ -233,6 +236,7 @@ export interface Transaction extends Reader {
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
+  figures: FigureWriter;
   installation: InstallationWriter;
   idempotency: {
     find(accountId: string, key: string): Promise<IdempotencyRecord | null>;

@@ -16,6 +16,7 @@ import { destroyInstance, releaseInstance, retryInstance } from './actions/insta
 import { acceptLosses, lossesView } from './actions/losses.ts';
 import { decideOrphan } from './actions/orphans.ts';
 import { type Reloaded, reload } from './actions/reload.ts';
+import { figuresView } from './figures/figures.ts';
 import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
@@ -44,6 +45,7 @@ export type AnyOperation =
   | typeof statusView
   | typeof platformsView
   | typeof capacityView
+  | typeof figuresView
   | typeof workView
   | typeof alarmsView
   | typeof acknowledgeAlarms
@@ -77,6 +79,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   statusView,
   platformsView,
   capacityView,
+  figuresView,
   workView,
   alarmsView,
   acknowledgeAlarms,

@@ -1,4 +1,5 @@
 import { actionLink } from '../../../operator-kit/console/action-pages.ts';
+import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import {
   ago,
   badge,
@@ -13,25 +14,36 @@ import {
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
 import { ABOUT_LOSSES, acceptLosses } from '../../operate/actions/losses.ts';
+import { figures } from '../../operate/figures/figures.ts';
 import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
 import { type HostRow, listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
 import type { Page } from '../deps.ts';
 import { cordonLink } from './cordons.ts';
 
 /** Each platform: whether it is trusted, its count of free units, and its hosts. */
-export const platformsPage: Page = async ({ store: { read }, platforms: configured }, { now }) => {
+export const platformsPage: Page = async ({ store: { read }, platforms: configured }, { now, query }) => {
+  const range = rangeOf(query);
+  const cards = (platform: string) =>
+    figureCards([figures.answers, figures.callTime], {
+      reader: read.figures,
+      range,
+      now,
+      filter: { subject: platform },
+      query: { platform },
+    });
   const [platforms, alarms] = await Promise.all([listPlatforms(read, configured), listAlarms(read)]);
   return {
     title: 'Platforms',
-    body: html`<h1>Platforms</h1>${platforms.map((platform) =>
-      live(
-        `platform-${platform.platform}`,
-        onePlatform(
-          platform,
-          alarms.filter((alarm) => alarm.platform === platform.platform && ABOUT_PLATFORMS.has(alarm.kind)),
-          now,
-        ),
-      ),
+    body: html`<div class="head"><h1>Platforms</h1>${rangeLinks('/console/platforms', range)}</div>${platforms.map(
+      async (platform) =>
+        html`${live(
+          `platform-${platform.platform}`,
+          onePlatform(
+            platform,
+            alarms.filter((alarm) => alarm.platform === platform.platform && ABOUT_PLATFORMS.has(alarm.kind)),
+            now,
+          ),
+        )}${await cards(platform.platform)}`,
     )}`,
   };
 };
