@@ -1,3 +1,4 @@
+import type { FigureRecorder } from '../../operator-kit/figures/recorder.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
@@ -11,11 +12,13 @@ interface Deps {
   authenticators: readonly { recordUses(round: { isLast: boolean }): Promise<void> }[];
   /** Absent: there are no operators, and no audit log. */
   audit?: { store: Pick<Store, 'transact'>; keptMs: number } | undefined;
+  /** Absent: there are no operators. */
+  figures?: Pick<FigureRecorder, 'run'> | undefined;
   clock: Clock;
   log: Log;
 }
 
-/** Once a minute, writes the times of last use of keys and deletes old rows of the audit log. */
+/** Once a minute, writes the times of last use of keys and the figures over time, and deletes old rows of the audit log. */
 export class Housekeeping {
   readonly #deps: Deps;
   #timer: Timer | undefined;
@@ -40,7 +43,8 @@ export class Housekeeping {
   }
 
   async #run(round: { isLast: boolean }): Promise<void> {
-    const { authenticators, audit, clock, log } = this.#deps;
+    const { authenticators, audit, figures, clock, log } = this.#deps;
+    if (!round.isLast) await figures?.run();
     try {
       for (const authenticator of authenticators) await authenticator.recordUses(round);
       if (audit === undefined) return;

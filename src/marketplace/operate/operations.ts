@@ -5,6 +5,7 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
+import { figuresView } from './figures/figures.ts';
 import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
 import { mailsView } from './views/mails.ts';
@@ -32,6 +33,7 @@ export type AnyOperation =
   | typeof mailsView
   | typeof booksView
   | typeof billView
+  | typeof figuresView
   | typeof auditView
   | ReturnType<typeof operatorKeysView>
   | typeof bookCredit
@@ -50,6 +52,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   mailsView,
   booksView,
   billView,
+  figuresView,
   auditView,
   operatorKeysView('berth marketplace operators', {
     tag: 'Views',

@@ -1,5 +1,4 @@
-import { usdToDollars } from '../../contract/values.ts';
-import type { Figure, FigureSpec } from '../figures/figure.ts';
+import { type Figure, type FigureSpec, toUsd } from '../figures/figure.ts';
 import { type Html, html } from './parts.ts';
 
 /** In units of the drawing, which is as wide as its card. */
@@ -21,15 +20,10 @@ export function drawnColumns({ spec, columns }: Pick<Figure, 'spec' | 'columns'>
 
 /** Formats a value with its unit. */
 export function toAmount(unit: FigureSpec['unit'], value: number): string {
-  if (unit === 'USD') return dollars(value);
-  if (unit === 'USD per hour') return `${dollars(value)}/h`;
+  if (unit === 'USD') return toUsd(value);
+  if (unit === 'USD per hour') return `${toUsd(value)}/h`;
   const rounded = value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
   return unit === 's' ? `${rounded} s` : rounded;
-}
-
-/** A price has up to six decimals; a sum of many has cents. */
-function dollars(value: number): string {
-  return usdToDollars(Math.round(value * 100) / 100).replace(/\B(?=(\d{3})+\.)/, ',');
 }
 
 interface Scales {

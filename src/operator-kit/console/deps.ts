@@ -47,8 +47,6 @@ export interface PageRequest {
 export interface PageContent {
   title: string;
   body: Html;
-  /** Sent as a file instead of the page. */
-  csv?: string;
 }
 
 /** Renders a page. Null means not found. */

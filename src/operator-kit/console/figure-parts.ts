@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   type Figure,
   type FigureFilter,
@@ -11,28 +10,11 @@ import {
 } from '../figures/figure.ts';
 import type { FigureReader } from '../model.ts';
 import { chart, colourOf, drawnColumns, toAmount } from './chart.ts';
-import type { Page } from './deps.ts';
 import { type Html, html, live, table } from './parts.ts';
 
 /** The range that a page's query asks for; default: 7 days. */
 export function rangeOf(query: (name: string) => string | undefined): FigureRange {
   return rangeNames.find((name) => name === query('range')) ?? '7d';
-}
-
-interface FiguresOperation<Deps> {
-  input: Readonly<Record<string, z.ZodType>>;
-  read(deps: Deps, input: never): unknown;
-  toCsv?: ((reply: never) => string) | undefined;
-}
-
-/** The figure that the query asks for, as a file. Null if it asks for none. */
-export function figuresFileOf<Deps>({ input, read, toCsv }: FiguresOperation<Deps>): Page<Deps> {
-  return async (deps, { query }) => {
-    const given = Object.keys(input).map((name) => [name, query(name)]);
-    const asked = z.object(input).safeParse(Object.fromEntries(given));
-    if (!asked.success || toCsv === undefined) return null;
-    return { title: 'Figures', body: html``, csv: toCsv((await read(deps, asked.data as never)) as never) };
-  };
 }
 
 /** Links to the page with other ranges. `path` may have a query. */

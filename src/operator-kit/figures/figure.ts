@@ -15,6 +15,11 @@ export const rangeNames = Object.keys(figureRanges) as FigureRange[];
 /** Numbers by the names of their columns. */
 export type Values = Readonly<Record<string, number>>;
 
+export const sumOf = (values: Values): number => Object.values(values).reduce((sum, value) => sum + value, 0);
+export const toCount = (value: number): string => value.toLocaleString('en-US');
+export const toUsd = (value: number): string =>
+  value.toLocaleString('en-US', { style: 'currency', currency: 'USD' });
+
 /** A figure that is drawn over time. */
 export interface FigureSpec {
   name: string;

@@ -31,6 +31,20 @@ export function addValues(a: readonly number[], b: readonly number[]): number[] 
   );
 }
 
+/** Adds up the first numbers of rows, by a name that follows from their texts. Rows without a name are left out. */
+export function countBy(
+  rows: readonly FigureRow[],
+  nameOf: (labels: readonly string[]) => string | undefined,
+): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const row of rows) {
+    const { labels, values } = split(row);
+    const name = nameOf(labels);
+    if (name !== undefined) counts[name] = (counts[name] ?? 0) + (values[0] ?? 0);
+  }
+  return counts;
+}
+
 /**
  * One observed duration as numbers of a row that can be added up: how many, the sum in milliseconds, and how many are in
  * each bucket. `bounds`: the upper bounds of the buckets in seconds; one more bucket has what is longer.

@@ -50,7 +50,7 @@ interface Figures<Deps> {
   filters: Filters;
   toFilter(given: FilterValues): FigureFilter;
   /** Default: the stored figures. */
-  readerOf?(deps: Deps, given: FilterValues): Promise<Pick<FigureReader, 'list'>>;
+  readerOf?(deps: Deps, given: FilterValues): Pick<FigureReader, 'list'>;
 }
 
 /** Declares a product's view of its figures over time. */
@@ -99,7 +99,7 @@ export function figuresViewOf<Deps extends FigureDeps>({
     ],
     read: async (deps: Deps, { figure = first?.name, range = '7d', csv: _csv, ...given }) => {
       const spec = specs.find(({ name }) => name === figure) as FigureSpec;
-      const reader = (await readerOf?.(deps, given)) ?? deps.store.read.figures;
+      const reader = readerOf?.(deps, given) ?? deps.store.read.figures;
       const now = deps.clock.now();
       return toView(await readFigure(reader, spec, { range, now, filter: toFilter(given) }));
     },

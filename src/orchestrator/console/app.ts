@@ -2,10 +2,8 @@ import type { Hono } from 'hono';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
 import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
-import { figuresFileOf } from '../../operator-kit/console/figure-parts.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { named } from '../../operator-kit/console/parts.ts';
-import { figuresView } from '../operate/figures/figures.ts';
 import { operations } from '../operate/operations.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { instanceLink } from './instance-parts.ts';
@@ -52,7 +50,6 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/work', workPage],
   ['/capacity', capacityPage],
   ['/offers/:id', offerPage],
-  ['/figures.csv', figuresFileOf(figuresView)],
   ['/cordons', cordonsPage],
   ['/platforms', platformsPage],
   ['/orphans', orphansPage],

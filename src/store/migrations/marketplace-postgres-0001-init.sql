@@ -218,6 +218,7 @@ CREATE UNIQUE INDEX segments_one_open ON segments (subject_kind, subject_id) WHE
 CREATE INDEX segments_open ON segments (id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open_by_team ON segments (team_id, original_rate_micro_usd_per_hour, posted_until) WHERE ended_at IS NULL;
 CREATE INDEX segments_ended ON segments (ended_at, id) WHERE ended_at IS NOT NULL;
+CREATE INDEX segments_ended_by_team ON segments (team_id, ended_at, id) WHERE ended_at IS NOT NULL;
 CREATE INDEX segments_due ON segments (posted_until, id) WHERE ended_at IS NULL;
 
 CREATE TABLE ledger_transactions (

@@ -1,6 +1,8 @@
 import { usdToDollars } from '../../../contract/values.ts';
+import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import { type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
+import { figures as overTime } from '../../operate/figures/figures.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
 import { readStatus } from '../../operate/views/status.ts';
 import { firstToRunOut } from '../../operate/views/teams.ts';
@@ -13,7 +15,13 @@ const CAUSES_SHOWN = 8;
 /** A mail that waits longer was refused, or no mail server answers. The first retry comes after a minute. */
 const LATE_MAIL_MS = 5 * 60_000;
 
-export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
+export const overviewPage: Page = async (
+  { store: { read }, providers: knownOf, maxLosses },
+  { now, query },
+) => {
+  const range = rangeOf(query);
+  const cards = (...specs: Parameters<typeof figureCards>[0]) =>
+    figureCards(specs, { reader: read.figures, range, now });
   const spending = await read.teams.spending(now);
   const [status, providers, teams] = await Promise.all([
     readStatus(read, spending, now),
@@ -39,12 +47,14 @@ ${figure(books.findings === null ? '–' : count(books.findings), 'findings in t
 })}`;
   return {
     title: 'Overview',
-    body: html`<h1>Overview</h1>
+    body: html`<div class="head"><h1>Overview</h1>${rangeLinks('/console', range)}</div>
 ${live('figures', figures, 'figures')}
+${await cards(overTime.revenue, overTime.burn)}
 <div class="columns">
 ${live('providers', html`<h2>Providers</h2>${table(providerColumns, providers, 'No provider is configured.', now)}`)}
 ${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(['reason', 'provider', 'count'], causesOf(providers), 'No deployment failed.')}`)}
 </div>
+${await cards(overTime.launches, overTime.badDebt)}
 ${live('teams', html`<h2>Teams whose balance runs out first</h2>${table(burnColumns, teams, 'No team is billed now.')}`)}`,
   };
 };

@@ -1,15 +1,29 @@
+import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import { ago, count, facts, given, type Html, html, live } from '../../../operator-kit/console/parts.ts';
+import { figures } from '../../operate/figures/figures.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
 import type { Page } from '../deps.ts';
 import { providerBadge } from '../parts.ts';
 
 /** Each provider: whether it answers, how old its data is, and what failed there. */
-export const providersPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
+export const providersPage: Page = async (
+  { store: { read }, providers: knownOf, maxLosses },
+  { now, query },
+) => {
+  const range = rangeOf(query);
+  const cards = (provider: string) =>
+    figureCards([figures.revenue, figures.failures], {
+      reader: read.figures,
+      range,
+      now,
+      filter: { subject: provider },
+      query: { provider },
+    });
   const providers = await listProviders(read, { known: knownOf(), maxLosses, now });
   return {
     title: 'Providers',
-    body: html`<div class="head"><h1>Providers</h1><span class="soft">as this server sees them</span></div>
-${providers.map((provider) => live(`provider-${provider.provider}`, oneProvider(provider, now)))}`,
+    body: html`<div class="head"><h1>Providers</h1><span class="soft">as this server sees them</span>${rangeLinks('/console/providers', range)}</div>
+${providers.map(async (row) => html`${live(`provider-${row.provider}`, oneProvider(row, now))}${await cards(row.provider)}`)}`,
   };
 };
 

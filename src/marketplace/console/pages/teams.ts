@@ -1,5 +1,6 @@
 import { counted } from '../../../contract/counted.ts';
 import { usdToDollars } from '../../../contract/values.ts';
+import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import {
   ago,
   type Column,
@@ -11,6 +12,8 @@ import {
   table,
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
+import { figures } from '../../operate/figures/figures.ts';
+import { usageReaderOf } from '../../operate/figures/usage.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
 import { billLink, hoursLeft, teamLink } from '../parts.ts';
@@ -52,13 +55,20 @@ ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href
 };
 
 /** One team: how long its balance lasts, what it pays for, and its newest ledger transactions. */
-export const teamPage: Page = async ({ store: { read } }, { params, now }) => {
+export const teamPage: Page = async ({ store: { read } }, { params, query, now }) => {
   const team = await readTeam(read, params['id'] ?? '', now);
   if (team === null) return null;
   const { id, slug, name } = team;
+  const range = rangeOf(query);
+  const cards = await figureCards([figures.revenue], {
+    reader: usageReaderOf(read, id, now),
+    range,
+    now,
+    query: { team: id },
+  });
   return {
     title: slug,
-    body: html`<div class="head" id="head" data-live><h1>${named(name)}</h1>${hoursLeft(team.hours_left)}<span class="soft mono">${id}</span></div>
+    body: html`<div class="head" id="head" data-live><h1>${named(name)}</h1>${hoursLeft(team.hours_left)}<span class="soft mono">${id}</span>${rangeLinks(`/console/teams/${id}`, range)}</div>
 <div class="columns">
 ${live(
   'money',
@@ -72,6 +82,7 @@ ${live(
 )}
 ${live('members', html`<h2>Members</h2>${table(['email', 'name', 'role'], team.members, 'No members.')}`)}
 </div>
+${cards}
 ${live('pays', html`<h2>Billed now</h2>${table(paidColumns, team.pays_for, 'Nothing is billed now.', now)}`)}
 ${live('booked', html`<h2>Latest bookings</h2>${table(['at', 'kind', 'memo', 'reference'], team.booked, 'No bookings.')}`)}`,
   };

@@ -1,9 +1,8 @@
-import type { FigureSpec, Values } from '../../../operator-kit/figures/figure.ts';
+import { type FigureSpec, sumOf, toCount, toUsd, type Values } from '../../../operator-kit/figures/figure.ts';
 import { SAMPLE_MS } from '../../../operator-kit/figures/recorder.ts';
-import { addValues, HOUR_MS, quantileOf, split } from '../../../operator-kit/figures/rows.ts';
+import { addValues, countBy, HOUR_MS, quantileOf, split } from '../../../operator-kit/figures/rows.ts';
 import { type FigureDeps, figuresViewOf } from '../../../operator-kit/figures/view.ts';
 import type { FigureRow } from '../../../operator-kit/model.ts';
-import { span } from '../../../operator-kit/views/values.ts';
 import { CALL_BUCKETS, ONLINE_BUCKETS } from '../../model/telemetry.ts';
 import { CALLS } from './call-counts.ts';
 import { CAPACITY, OUTCOMES } from './source.ts';
@@ -59,22 +58,8 @@ const earned: FigureSpec = {
     const sum = known.reduce((total, row) => total + (split(row).values[5] ?? 0), 0);
     return { earned: (sum * SAMPLE_MS) / HOUR_MS / 1_000_000 };
   },
-  summarise: ({ earned: usd = 0 }) => usd.toLocaleString('en-US', { style: 'currency', currency: 'USD' }),
+  summarise: ({ earned: usd = 0 }) => toUsd(usd),
 };
-
-/** Counts by one of the labels of the rows. */
-function countBy(
-  rows: readonly FigureRow[],
-  nameOf: (labels: readonly string[]) => string | undefined,
-): Values {
-  const counts: Record<string, number> = {};
-  for (const row of rows) {
-    const { labels, values } = split(row);
-    const name = nameOf(labels);
-    if (name !== undefined) counts[name] = (counts[name] ?? 0) + (values[0] ?? 0);
-  }
-  return counts;
-}
 
 const outcomes = { series: OUTCOMES, labels: PLACE, unit: 'count', shape: 'bars' } as const;
 
@@ -90,7 +75,7 @@ const creates: FigureSpec = {
     deleted: 0,
     ...countBy(subjects.flat(), (labels) => (labels[2] === 'broke' ? undefined : labels[2])),
   }),
-  summarise: ({ online = 0, failed = 0 }) => `${online} came ONLINE, ${failed} failed`,
+  summarise: ({ online = 0, failed = 0 }) => `${toCount(online)} came ONLINE, ${toCount(failed)} failed`,
 };
 
 const failures: FigureSpec = {
@@ -100,7 +85,7 @@ const failures: FigureSpec = {
   about: 'Instances that went to ERROR, of creates and later, by the last call that failed.',
   read: (subjects) =>
     countBy(subjects.flat(), (labels) => (/^(failed|broke)$/.test(labels[2] ?? '') ? labels[3] : undefined)),
-  summarise: (causes) => `${Object.values(causes).reduce((sum, count) => sum + count, 0)} instances`,
+  summarise: (causes) => `${toCount(sumOf(causes))} instances`,
 };
 
 function readTimes(rows: readonly FigureRow[], bounds: readonly number[]): Values {
@@ -110,9 +95,11 @@ function readTimes(rows: readonly FigureRow[], bounds: readonly number[]): Value
 }
 
 const summariseTimes = ({ p50, p95 }: Values): string =>
-  p50 === undefined || p95 === undefined
-    ? 'none'
-    : `p50 ${p50 < 1 ? `${Math.round(p50 * 1000)} ms` : span(p50 * 1000)}, p95 ${p95 < 1 ? `${Math.round(p95 * 1000)} ms` : span(p95 * 1000)}`;
+  p50 === undefined || p95 === undefined ? 'none' : `p50 ${toDuration(p50)}, p95 ${toDuration(p95)}`;
+
+function toDuration(seconds: number): string {
+  return seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${Math.round(seconds)} s`;
+}
 
 const times = { unit: 's', shape: 'lines', columns: ['p50', 'p95'], summarise: summariseTimes } as const;
 
@@ -139,10 +126,7 @@ const answers: FigureSpec = {
   shape: 'bars',
   about: 'Finished calls to the platform and SSH proofs, by outcome or reason for failure.',
   read: (subjects) => countBy(subjects.flat(), ([, outcome]) => outcome),
-  summarise: (found) => {
-    const all = Object.values(found).reduce((sum, count) => sum + count, 0);
-    return `${all.toLocaleString('en-US')} calls`;
-  },
+  summarise: (found) => `${toCount(sumOf(found))} calls`,
 };
 
 const callTime: FigureSpec = {
