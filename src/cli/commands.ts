@@ -29,6 +29,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     work: ['unfinished steps of work'],
     alarms: ['open alarms of all servers, and who acknowledged them'],
     capacity: ['units of each offer and region that are sold, and why none are available'],
+    figures: ['figures over time: how full, earnings, creates and failures, what platforms answered'],
     platforms: ['the platforms: their health, and the hosts that have instances'],
     orphans: ['machines and volumes without a row that owns them, and rows that were lost'],
     operators: ['create, list and revoke the keys of the admin listener'],

@@ -58,7 +58,7 @@ export interface ListIn<Rows, Row, Field = keyof Row & string> {
 
 /** The rows that are in a field of a reply. */
 export type RowOf<Reply, Rows extends string> =
-  Reply extends Record<Rows, readonly (infer Row)[]> ? Row : never;
+  Reply extends Record<Rows, readonly (infer Row extends object)[]> ? Row : never;
 
 /** The lists that a reply may have. */
 type ListOf<Reply> = {

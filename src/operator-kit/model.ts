@@ -105,3 +105,39 @@ export interface AuditWriter extends AuditReader {
   /** Deletes those of the oldest `limit` entries that are older than `before`. Returns the number. */
   pruneOldest(before: number, limit: number): Promise<number>;
 }
+
+/** Texts, then numbers. Rows with the same texts are added up. */
+export type FigureRow = readonly (string | number)[];
+
+/** The figures of one subject, such as a platform, in an hour or a UTC day. `sample` marks the time of a sample. */
+export interface FigureRecord {
+  step: 'hour' | 'day' | 'sample';
+  /** What is counted, such as `calls`. */
+  series: string;
+  subject: string;
+  /** The start of the hour or the day. */
+  at: number;
+  rows: readonly FigureRow[];
+}
+
+/** Records of a series that start from `from` to before `until`. */
+export interface FigurePeriod extends Pick<FigureRecord, 'step' | 'series'> {
+  /** Absent: of all subjects. */
+  subject?: string | undefined;
+  from: number;
+  until: number;
+}
+
+export interface FigureReader {
+  /** The oldest first. */
+  list(of: FigurePeriod): Promise<FigureRecord[]>;
+}
+export interface FigureWriter extends FigureReader {
+  /** Makes other transactions that call it wait for the end of this one. */
+  lock(): Promise<void>;
+  /** Returns whether no server has marked a sample of that time yet. */
+  claimSample(of: Pick<FigureRecord, 'series' | 'subject' | 'at'>): Promise<boolean>;
+  put(record: FigureRecord): Promise<void>;
+  /** Deletes at most `limit` records that start before `before`. */
+  prune(step: FigureRecord['step'], before: number, limit: number): Promise<void>;
+}

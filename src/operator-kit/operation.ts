@@ -117,6 +117,8 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   check?: { isValid(body: Input): boolean; path: string[]; error: string };
   /** Returns the reply to a dry run, which changes nothing. */
   dryRun?(deps: Deps, input: Input): Promise<unknown>;
+  /** Its reply as CSV, for a request that accepts only that. */
+  toCsv?(reply: unknown): string;
   commands?: readonly CommandSpec[];
   form?: FormSpec<Deps>;
   list?: AnyList;
@@ -133,6 +135,7 @@ interface ViewParts<
   Name extends string,
   Rows extends string,
 > extends Described<F, Schema, Name> {
+  toCsv?(reply: z.output<Schema>): string;
   commands?: readonly CommandSpec<InputOf<F>, z.output<Schema>>[];
   /** The table of its rows, on the command line and in the console. */
   list?: ListIn<Rows, RowOf<z.output<Schema>, Rows>>;

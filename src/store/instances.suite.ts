@@ -319,7 +319,7 @@ export function describeInstances(storeOf: () => Store): void {
       expect(await store.read.history.of('a')).toEqual([]);
     });
 
-    it('reports how creates ended, among its newest events', async () => {
+    it('reports how creates ended, and later failures, the newest first', async () => {
       const ended = { ...moved, fromStatus: 'PROVISIONING', cause: 'verify' } as never as typeof moved;
       const end = (instanceId: string, at: number, toStatus: 'ONLINE' | 'ERROR') =>
         store.transact((tx) => tx.history.moved({ ...ended, instanceId, at, toStatus }));
@@ -328,13 +328,19 @@ export function describeInstances(storeOf: () => Store): void {
       await end('a', now, 'ONLINE');
       await store.transact((tx) => tx.history.moved({ ...moved, instanceId: 'a', at: now + 1 }));
       await end('pruned', now + 2, 'ERROR');
-      const read = (newest: number) => store.read.history.provisionOutcomes({ since: now, newest });
-      const common = { cause: 'verify', calls: [] };
+      await store.transact((tx) =>
+        tx.history.moved({ ...moved, instanceId: 'a', at: now + 3, fromStatus: 'ONLINE', toStatus: 'ERROR' }),
+      );
+      const read = (limit: number) => store.read.history.outcomes({ since: now, limit });
+      const { platform, offerId, region, createdAt } = instance('a', { createdAt: now - 9 });
+      const ofA = { calls: [], instanceId: 'a', instance: { platform, offerId, region, createdAt } };
+      const failed = { cause: 'verify', calls: [], instanceId: 'pruned', instance: null };
       expect(await read(100)).toEqual([
-        { ...common, instanceId: 'a', at: now, toStatus: 'ONLINE', createdAt: now - 9 },
-        { ...common, instanceId: 'pruned', at: now + 2, toStatus: 'ERROR', createdAt: null },
+        { ...ofA, cause: moved.cause, at: now + 3, fromStatus: 'ONLINE', toStatus: 'ERROR' },
+        { ...failed, at: now + 2, fromStatus: 'PROVISIONING', toStatus: 'ERROR' },
+        { ...ofA, cause: 'verify', at: now, fromStatus: 'PROVISIONING', toStatus: 'ONLINE' },
       ]);
-      expect((await read(2)).map(({ instanceId }) => instanceId)).toEqual(['pruned']);
+      expect(await read(2)).toHaveLength(2);
     });
 
     it('has its newest event replaced, and is pruned from its oldest on', async () => {

@@ -5,6 +5,7 @@ import type { Store, Transaction } from '../orchestrator/model/store.ts';
 import { describeAccounts } from './accounts.suite.ts';
 import { NotBindable } from './bindable.ts';
 import { describeClaims } from './claims.suite.ts';
+import { describeFigures } from './figures.suite.ts';
 import { describeInstances } from './instances.suite.ts';
 import { describeOperators } from './operators.suite.ts';
 
@@ -396,6 +397,7 @@ export function describeStore(name: string, { setup, teardown }: StoreOfSuite): 
     });
 
     describeOperators(() => store, now);
+    describeFigures(() => store);
 
     it('lists open work, longest waiting first', async () => {
       for (const [resourceId, notBefore] of [

@@ -17,6 +17,7 @@ const commands: LazyCommands = {
     'totals of the ledger: balances of teams, payments, grants and revenue',
     async () => (await import('./books-commands.ts')).ledgerCommand(),
   ],
+  figures: ['figures over time: revenue, margin, burn, launches and their failures, bad debt'],
   users: ['add and list users, change their settings, suspend and restore them'],
   keys: ['create, list and revoke the API keys of users'],
   teams: ['create and show teams, manage their members, suspend and restore them'],

@@ -16,6 +16,7 @@ import { createStockAlerts } from '../../marketplace/mail/stock-alerts.ts';
 import { ensureInstallationId } from '../../marketplace/model/names.ts';
 import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/model/options.ts';
 import type { Store } from '../../marketplace/model/store.ts';
+import { figureSource } from '../../marketplace/operate/figures/source.ts';
 import { Housekeeping } from '../../marketplace/operate/housekeeping.ts';
 import {
   assertNoneMissing,
@@ -26,6 +27,7 @@ import {
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
 import { Authenticator } from '../../marketplace/teams/authenticate.ts';
+import { FigureRecorder } from '../../operator-kit/figures/recorder.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -165,6 +167,14 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     authenticators: [authenticator, ...(forOperators === undefined ? [] : [forOperators.operators])],
     audit: forOperators && { store, keptMs: options.auditKeptMs },
     also: () => void parts.backups?.poll(),
+    figures:
+      forOperators &&
+      new FigureRecorder({
+        store,
+        clock,
+        log,
+        source: figureSource({ store, clock, providers: providers.ids }),
+      }),
     clock,
     log,
   });

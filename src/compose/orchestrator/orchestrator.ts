@@ -4,6 +4,7 @@ import { platformsOf } from '../../config/platforms.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FindProblem, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
+import { FigureRecorder } from '../../operator-kit/figures/recorder.ts';
 import { Operators } from '../../operator-kit/keys.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { CheckPassword } from '../../orchestrator/accounts/password-checks.ts';
@@ -21,6 +22,8 @@ import type { AlarmKey } from '../../orchestrator/model/alarm.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { OrphanRequests } from '../../orchestrator/operate/actions/orphans.ts';
 import { type Reloaded, Reloader } from '../../orchestrator/operate/actions/reload.ts';
+import { CallCounts } from '../../orchestrator/operate/figures/call-counts.ts';
+import { figureSource } from '../../orchestrator/operate/figures/source.ts';
 import type { PlatformFacts } from '../../orchestrator/operate/views/platforms.ts';
 import type { Failpoint } from '../../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../../orchestrator/platform/not-found-guard.ts';
@@ -81,6 +84,8 @@ export interface OrchestratorDeps {
   makeBackup?: MakeBackup | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
+  /** Whether it keeps figures over time, for an admin listener. */
+  keepsFigures?: boolean;
 }
 
 /** What an admin listener needs. The rest of its code is loaded only with that listener. */
@@ -116,10 +121,11 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const deps = await withDefaults(given);
   const { clock, random, store, alarms, certificates, writes } = deps;
   const options = toReconcileOptions(deps.config, deps.reconcile);
+  const calls = deps.keepsFigures ? new CallCounts() : undefined;
   const platforms = createPlatformStates(deps.drivers, {
     ...deps,
     options,
-    telemetryOf: telemetryOf(deps.work, deps.tracing),
+    telemetryOf: telemetryOf(deps.work, calls, deps.tracing),
   });
   const { installationId, unserved } = await identify(deps);
   const sightings = [...platforms.values()].map((platform) => platform.sightings);
@@ -132,7 +138,11 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   // Some operator views read all rows. They have no time limit while the database answers other reads.
   const operated = withPromptReads(store, { prove: () => store.read.marks.get('reload_requested_at') });
   const operators = new Operators({ store: operated, clock, log: deps.log });
+  const sampled = { supply: http.supply, platforms: [...platforms.keys()] };
+  const figures =
+    calls && new FigureRecorder({ ...deps, source: figureSource({ ...deps, ...sampled, calls }) });
   const { reloader, housekeeping } = composeUpkeep(deps, {
+    figures,
     authenticators: [http.authenticator, operators],
     orphanActions: work.orphanActions,
     prunable: () => (isInSync() ? searchedUntil(platforms) : new Map()),
@@ -180,6 +190,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       http.passwordChecks.close();
       // Both stop concurrently: a platform that does not answer uses up the time limit.
       await Promise.all([housekeeping.stop(), work.stop()]);
+      await figures?.stop();
       certificates.stop();
       await alarms.sync();
       await alarms.close();
@@ -248,9 +259,11 @@ function composeUpkeep(
   { config, store, clock, log, alarms, reload = () => nothingToReload(config), diskRoom, makeBackup }: Deps,
   {
     orphanActions: act,
+    figures,
     ...parts
   }: Pick<ConstructorParameters<typeof Housekeeping>[0], 'authenticators' | 'prunable'> & {
     orphanActions: ConstructorParameters<typeof OrphanRequests>[0]['act'];
+    figures: FigureRecorder | undefined;
   },
 ) {
   const orphanRequests = new OrphanRequests({ store, clock, log, alarms, act });
@@ -272,6 +285,7 @@ function composeUpkeep(
       void backups?.poll();
       await reloader.poll();
       await orphanRequests.poll();
+      await figures?.run();
     },
   });
   return { reloader, housekeeping };

@@ -1,23 +1,25 @@
 import type { WorkMetrics } from '../../orchestrator/http/metrics.ts';
 import type { EndedStep, Telemetry, TimedCall } from '../../orchestrator/model/telemetry.ts';
+import type { CallCounts } from '../../orchestrator/operate/figures/call-counts.ts';
 import type { SpanRecord, Tracing } from '../../ports/tracing.ts';
 
-/** Reports the work of each platform to the metrics and, if enabled, to the traces. */
+/** Reports the work of each platform to the metrics, the figures over time and, if enabled, the traces. */
 export function telemetryOf(
   metrics: WorkMetrics,
+  calls: CallCounts | undefined,
   tracing: Tracing | undefined,
 ): (platform: string) => Telemetry {
   return (platform) => {
     const counted = metrics.of(platform);
-    if (tracing === undefined) return counted;
     return {
       called: (call, isOfStep) => {
         counted.called(call, isOfStep);
-        if (!isOfStep) tracing.workEnded(undefined, toCallSpan(platform, call));
+        calls?.count(platform, call);
+        if (!isOfStep) tracing?.workEnded(undefined, toCallSpan(platform, call));
       },
       stepEnded: (step) => {
         counted.stepEnded(step);
-        tracing.workEnded(step.requestId, toStepSpan(platform, step));
+        tracing?.workEnded(step.requestId, toStepSpan(platform, step));
       },
     };
   };

@@ -21,7 +21,7 @@ export async function startWithAdmin(
   checks?: PlatformChecker,
 ): Promise<Orchestrator & Admin> {
   const { config, log } = deps;
-  const orchestrator = await startOrchestrator(deps);
+  const orchestrator = await startOrchestrator({ keepsFigures: true, ...deps });
   const { http, nextId, findProblem, platforms, server, operators } = orchestrator.adminParts;
   const common = { ...operatorDepsOf(orchestrator, config), checks };
   const operator = createOperatorApp({ ...common, operators }, { nextId });

@@ -20,6 +20,7 @@ import type { ConsoleDeps } from './deps.ts';
 import { billPage } from './pages/bill.ts';
 import { billForm, verdictSection } from './pages/books.ts';
 import { deploymentPage } from './pages/deployment.ts';
+import { figuresOfProviders, figuresOfTeam } from './pages/figures.ts';
 import { overviewPage } from './pages/overview.ts';
 
 const look: Look = {
@@ -54,7 +55,7 @@ const page = (view: Operation<ConsoleDeps>, extras?: PageExtras<ConsoleDeps>) =>
 /** Every page under `/console`, by path. */
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
-  page(providersView),
+  page(providersView, { below: figuresOfProviders }),
   page(salesPausesView),
   page(lossesView),
   page(deploymentsView, {
@@ -69,7 +70,7 @@ export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
       ],
     }),
   }),
-  page(teamView),
+  page(teamView, { below: figuresOfTeam }),
   page(listUsers),
   page(listKeys),
   page(listDiscounts),

@@ -30,6 +30,17 @@ export interface BilledSegment {
   discountPercentage: number;
 }
 
+/** What a segment was billed for, with the provider of its subject. */
+export interface UsedSegment
+  extends Pick<
+    SegmentRecord,
+    'id' | 'subjectKind' | 'rateMicroUsdPerHour' | 'providerRateMicroUsdPerHour' | 'startedAt' | 'endedAt'
+  > {
+  providerId: string;
+  /** The time up to which the provider has confirmed the deployment. */
+  confirmedUntil: number | null;
+}
+
 export interface LedgerReader {
   segmentById(id: string): Promise<SegmentRecord | null>;
   /** Ordered by `startedAt`. */
@@ -71,6 +82,19 @@ export interface LedgerReader {
   countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
   /** The amount charged to a team for usage from `from`, exclusive, to `to`. A slice counts at its end. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
+  /**
+   * A page of the open segments by id, or of those that ended after `since` by the time of their end. `teamId`: only those
+   * of this team.
+   */
+  used(page: {
+    since: number;
+    isOpen: boolean;
+    teamId?: string | undefined;
+    after?: UsedSegment | undefined;
+    limit: number;
+  }): Promise<UsedSegment[]>;
+  /** The sum of the rates of the open segments, for each provider that has any. */
+  burnByProvider(): Promise<{ providerId: string; microUsdPerHour: number }[]>;
   /** All segments after `afterId`, in the order of their ids, each with the sums of its slices. */
   auditSegments(page: { afterId?: string; limit: number }): Promise<
     {

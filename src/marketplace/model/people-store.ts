@@ -52,6 +52,8 @@ export interface TeamReader {
   page(of: { text?: string | undefined; after?: string | undefined; limit: number }): Promise<TeamRecord[]>;
   spending(now: number): Promise<SpendingTeam[]>;
   count(): Promise<number>;
+  /** What teams owe beyond their balances. What is not charged yet counts as confirmed, without discounts. */
+  debt(now: number): Promise<number>;
   /** Teams due by `now`, then those that a wrong clock scheduled hours ahead. `after`: the end of the last page. */
   due(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<PageEnd[]>;
   /** The oldest membership first. */

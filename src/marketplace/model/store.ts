@@ -1,6 +1,8 @@
 import type {
   AuditReader,
   AuditWriter,
+  FigureReader,
+  FigureWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
   OperatorSessionReader,
@@ -86,6 +88,14 @@ export interface DeploymentOutcomes
   count: number;
 }
 
+/** Deployments that were created in an hour. `reason`: they failed before they were running. */
+export interface Launches {
+  providerId: string;
+  hour: number;
+  reason: DeploymentRecord['failureReason'];
+  count: number;
+}
+
 export interface DeploymentReader {
   byId(id: string): Promise<DeploymentRecord | null>;
   /** The newest first. */
@@ -108,6 +118,8 @@ export interface DeploymentReader {
   countActiveByProvider(): Promise<ActiveAtProvider[]>;
   /** The outcomes of the deployments created since then. */
   countOutcomes(since: number): Promise<DeploymentOutcomes[]>;
+  /** The deployments created since then, by hour. */
+  countLaunches(since: number): Promise<Launches[]>;
   /** Machines that are ONLINE without a successful SSH login, for each provider that has any. */
   countUnproved(): Promise<{ providerId: string; count: number }[]>;
   /** The number of deployments of each GPU type created since then. */
@@ -225,6 +237,7 @@ export interface Reader {
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
+  figures: FigureReader;
 }
 
 /** Writes exist only inside a transaction. */
@@ -249,6 +262,7 @@ export interface Transaction {
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
+  figures: FigureWriter;
 }
 
 export interface Store {

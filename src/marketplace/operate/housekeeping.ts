@@ -1,3 +1,4 @@
+import type { FigureRecorder } from '../../operator-kit/figures/recorder.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
@@ -13,11 +14,13 @@ interface Deps {
   audit?: { store: Pick<Store, 'transact'>; keptMs: number } | undefined;
   /** Begins what is due, and does not wait for it. */
   also?: (() => void) | undefined;
+  /** Absent: there are no operators. */
+  figures?: Pick<FigureRecorder, 'run'> | undefined;
   clock: Clock;
   log: Log;
 }
 
-/** Once a minute, writes the times of last use of keys and deletes old rows of the audit log. */
+/** Once a minute, writes the times of last use of keys and the figures over time, and deletes old rows of the audit log. */
 export class Housekeeping {
   readonly #deps: Deps;
   #timer: Timer | undefined;
@@ -42,8 +45,9 @@ export class Housekeeping {
   }
 
   async #run(round: { isLast: boolean }): Promise<void> {
-    const { authenticators, audit, clock, log, also } = this.#deps;
+    const { authenticators, audit, figures, clock, log, also } = this.#deps;
     if (!round.isLast) also?.();
+    if (!round.isLast) await figures?.run();
     try {
       for (const authenticator of authenticators) await authenticator.recordUses(round);
       if (audit === undefined) return;

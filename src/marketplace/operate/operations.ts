@@ -4,6 +4,7 @@ import { operatorKeyActions, operatorKeysView } from '../../operator-kit/views/k
 import type { LossCapOptions } from '../model/options.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
 import { peopleOperations } from './commands.ts';
+import { figuresView } from './figures/figures.ts';
 import type { OrderDeps } from './orders.ts';
 import { deleteVolume, restartDeployment, stopDeployment, terminateDeployment } from './orders.ts';
 import { pauseSales, resumeSales, salesPausesView } from './sales.ts';
@@ -40,6 +41,7 @@ export type AnyOperation =
   | typeof booksView
   | typeof lossesView
   | typeof billView
+  | typeof figuresView
   | typeof auditView
   | typeof operatorKeys
   | typeof keyActions.create
@@ -74,6 +76,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   billView,
   lossesView,
   salesPausesView,
+  figuresView,
   auditView,
   operatorKeys,
   keyActions.create,

@@ -1,12 +1,13 @@
 import { type Context, Hono } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { HTTPException } from 'hono/http-exception';
+import { z } from 'zod';
 import { clientOf } from '../../http/wire/client-address.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { audit, refusalOf } from '../audit.ts';
 import type { Actor } from '../model.ts';
-import { assertAllowed } from '../operation.ts';
+import { assertAllowed, type Operation } from '../operation.ts';
 import { actionPage, actionPath, performForm, secretPage } from './action-pages.ts';
 import { asset, isAssetName } from './assets.ts';
 import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
@@ -94,6 +95,8 @@ export function assembleConsole<Deps extends ConsoleBase>(
       return show(deps, parts, context, async () => secretPage(secret, next));
     });
   }
+  for (const operation of actions.filter(({ toCsv }) => toCsv !== undefined))
+    app.get(`${operation.path}.csv`, (context) => sendCsv(deps, look, operation, context));
   for (const [path, page] of pages) app.get(path, (context) => show(deps, parts, context, page));
   app.all('*', (context) => context.html(problemPage(look, 'Not found', 'There is no such page.'), 404));
   return app;
@@ -110,11 +113,15 @@ function logRequest(log: Pick<Log, 'info'>, context: Context<ConsoleEnv>): void 
   log.info({ method, path: path.slice(0, 200), status, address, ...who }, 'request to the console');
 }
 
+function actorOf(context: Context<ConsoleEnv>): Actor {
+  const { operator: name, role } = context.get('session');
+  return { name, role, source: 'console', address: context.get('address') };
+}
+
 function formOf(context: Context<ConsoleEnv>): FormRequest {
   const fields = context.get('form');
-  const { operator: name, role } = context.get('session');
   return {
-    actor: { name, role, source: 'console', address: context.get('address') },
+    actor: actorOf(context),
     field: (field) => fields.get(field) || undefined,
   };
 }
@@ -147,6 +154,19 @@ async function show<Deps extends ConsoleBase>(
       search: request.query('q') ?? '',
     }),
   );
+}
+
+/** Answers with a view as CSV. The query is the view's input. */
+async function sendCsv<Deps extends ConsoleBase>(
+  deps: Deps,
+  look: Look,
+  { input, perform, toCsv }: Operation<Deps>,
+  context: Context<ConsoleEnv>,
+): Promise<Response> {
+  const asked = z.object(input).safeParse(context.req.query());
+  if (!asked.success) return context.html(problemPage(look, 'Not found', z.prettifyError(asked.error)), 404);
+  const reply = await perform(deps, actorOf(context), asked.data);
+  return context.body(toCsv?.(reply) ?? '', 200, { 'Content-Type': 'text/csv; charset=utf-8' });
 }
 
 async function logIn(

@@ -5,6 +5,8 @@ import type { ApiErrors } from '../../http/api/errors.ts';
 import { type Operation, splitInput } from '../operation.ts';
 import { actorOf, createOperatorRouter, type OperatorEnv } from './router.ts';
 
+const CSV = { 'Content-Type': 'text/csv; charset=utf-8' };
+
 /** The routes of views and actions. */
 export function operationRoutes<Deps>(
   operations: readonly Operation<Deps>[],
@@ -17,6 +19,9 @@ export function operationRoutes<Deps>(
       const { req }: { req: { valid(from: string): object } } = context;
       const input = { ...req.valid('param'), ...req.valid('query'), ...req.valid('json') };
       const reply = await operation.perform(deps, actorOf(context), input);
+      // The document names JSON only, and so do the types.
+      if (operation.toCsv !== undefined && context.req.header('accept')?.startsWith('text/csv'))
+        return context.body(operation.toCsv(reply), 200, CSV) as never;
       return context.json(reply as object, operation.status);
     });
   return router;

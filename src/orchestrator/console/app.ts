@@ -1,11 +1,13 @@
 import type { Hono } from 'hono';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
+import { figureCards, rangeLinks, rangeOf } from '../../operator-kit/console/figure-parts.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { html } from '../../operator-kit/console/parts.ts';
 import { type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { cordonsView } from '../operate/actions/cordons.ts';
+import { figures } from '../operate/figures/figures.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
 import { accountsView, keysView } from '../operate/views/accounts.ts';
 import { alarmsView, orphansView } from '../operate/views/alarms.ts';
@@ -20,6 +22,7 @@ import { cordonForm } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
 import { instanceChoices } from './pages/instances.ts';
+import { offerPage } from './pages/offer.ts';
 
 const look: Look = {
   brand: 'Berth',
@@ -45,9 +48,21 @@ const look: Look = {
   command: 'berth operators',
 };
 
-/** To the findings of `berth doctor`, below a platform. */
-const checkLink: PageExtras<ConsoleDeps>['below'] = (_deps, { params }) =>
-  html`<p><a href="/console/platforms/${encodeURIComponent(params['platform'] ?? '')}/check">Check what its driver needs</a></p>`;
+/** To the findings of `berth doctor`, and what the platform answered over time. */
+const belowPlatform: PageExtras<ConsoleDeps>['below'] = async ({ store }, { params, query, now }) => {
+  const platform = params['platform'] ?? '';
+  const path = `/console/platforms/${encodeURIComponent(platform)}`;
+  const range = rangeOf(query);
+  const shown = {
+    reader: store.read.figures,
+    range,
+    now,
+    filter: { subject: platform },
+    query: { platform },
+  };
+  return html`<p><a href="${path}/check">Check what its driver needs</a></p>
+${rangeLinks(path, range)}${await figureCards([figures.answers, figures.callTime], shown)}`;
+};
 
 /** Every page below `/console`, by its path. */
 export const pages: readonly (readonly [path: string, page: Page])[] = [
@@ -57,10 +72,11 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(alarmsView, operations),
   viewPage(workView, operations),
   ['/capacity', capacityPage],
+  ['/offers/:id', offerPage],
   viewPage(cordonsView, operations, { below: cordonForm }),
   viewPage(platformCheckView, operations),
   viewPage(platformsView, operations),
-  viewPage(platformView, operations, { below: checkLink }),
+  viewPage(platformView, operations, { below: belowPlatform }),
   viewPage(orphansView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),

@@ -17,7 +17,13 @@ import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
 import { failureCauses } from '../model/failure.ts';
 import { markOf } from '../model/marks.ts';
 import type { Store } from '../model/store.ts';
-import type { EndedStep, Telemetry, TimedCall } from '../model/telemetry.ts';
+import {
+  CALL_BUCKETS,
+  type EndedStep,
+  ONLINE_BUCKETS,
+  type Telemetry,
+  type TimedCall,
+} from '../model/telemetry.ts';
 import { instanceWorkKinds } from '../model/work.ts';
 
 /** The state of one platform for the metrics. */
@@ -215,9 +221,6 @@ export class Metrics extends ServerMetrics {
     );
   }
 }
-
-const CALL_BUCKETS = [0.01, 0.05, 0.2, 1, 5, 15, 60];
-const ONLINE_BUCKETS = [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1_200];
 
 /**
  * Metrics of this server's work since its start. Each label has a closed set of values, or those of the configuration.

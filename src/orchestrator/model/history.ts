@@ -58,11 +58,26 @@ export type Moved = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' | 'detail'>
 /** A request that did not change the status, such as `start`. */
 export type Requested = Pick<HistoryEvent, 'instanceId' | 'at'> & { what: string; by?: RequestedBy | null };
 
-/** How a create ended: ONLINE, ERROR, or DESTROYING if its owner deleted it before that. */
-export type ProvisionOutcome = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' | 'toStatus' | 'calls'> & {
+/**
+ * How a create ended: ONLINE, ERROR, or DESTROYING if its owner deleted it before that. Or the failure of an instance
+ * that had come ONLINE.
+ */
+export type Outcome = Pick<
+  HistoryEvent,
+  'instanceId' | 'at' | 'cause' | 'fromStatus' | 'toStatus' | 'calls'
+> & {
   /** Null if the row of the instance is pruned. */
-  createdAt: number | null;
+  instance: { createdAt: number; platform: string; offerId: string; region: string } | null;
 };
+
+/** Outcomes of calls that succeeded. `gone` is not one: a machine that disappears is why a create failed. */
+const SUCCESSFUL = new Set(['done', 'pending', 'observed', 'proved']);
+
+/** The last failed call, such as `ssh: auth` or `create: capacity`, or the step if no call failed. */
+export function causeOf({ calls, cause }: Pick<HistoryEvent, 'calls' | 'cause'>): string {
+  const failed = calls.findLast(({ outcome }) => !SUCCESSFUL.has(outcome));
+  return failed === undefined ? cause : `${failed.call}: ${failed.outcome}`;
+}
 
 /** Whether two failed tries are of the same step and have the same cause. */
 export function isSameFailure(a: Failure | undefined, b: Failure | undefined): boolean {
@@ -83,11 +98,8 @@ export interface HistoryReader {
   of(instanceId: string): Promise<HistoryEvent[]>;
   /** The newest events of one instance, newest first. */
   newest(instanceId: string, limit: number): Promise<HistoryEvent[]>;
-  /**
-   * How creates ended since `since`, oldest first. Only the newest `newest` events are searched, which bounds the cost
-   * in a large table.
-   */
-  provisionOutcomes(among: { since: number; newest: number }): Promise<ProvisionOutcome[]>;
+  /** The newest `limit` outcomes from `since` on, newest first. */
+  outcomes(among: { since: number; limit: number }): Promise<Outcome[]>;
 }
 /** Collects events and writes them at the end of the transaction, one row for each instance. */
 export interface HistoryWriter extends HistoryReader {

@@ -2,6 +2,8 @@ import type { InstanceStatus } from '../../contract/instance.ts';
 import type {
   AuditReader,
   AuditWriter,
+  FigureReader,
+  FigureWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
   OperatorSessionReader,
@@ -209,6 +211,7 @@ export interface Reader {
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
+  figures: FigureReader;
   installation: InstallationReader;
 }
 
@@ -235,6 +238,7 @@ export interface Transaction extends Reader {
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
+  figures: FigureWriter;
   installation: InstallationWriter;
   idempotency: {
     find(accountId: string, key: string): Promise<IdempotencyRecord | null>;

@@ -2,6 +2,10 @@ import type { FailureCause } from './failure.ts';
 import type { PlatformCall } from './history.ts';
 import type { Lease } from './work.ts';
 
+/** The upper bounds of the buckets of calls and of the time to ONLINE, in seconds. */
+export const CALL_BUCKETS = [0.01, 0.05, 0.2, 1, 5, 15, 60];
+export const ONLINE_BUCKETS = [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1_200];
+
 /** A finished call to the platform, or a finished proof of SSH. */
 export interface TimedCall extends PlatformCall {
   /** When it began. */

@@ -27,6 +27,7 @@ import {
 import { acceptLosses, lossesView } from './actions/losses.ts';
 import { decideOrphan } from './actions/orphans.ts';
 import { type Reloaded, reload } from './actions/reload.ts';
+import { figuresView } from './figures/figures.ts';
 import { accountsView, keysView } from './views/accounts.ts';
 import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
@@ -74,6 +75,7 @@ export type AnyOperation =
   | typeof platformCheckView
   | typeof platformView
   | typeof capacityView
+  | typeof figuresView
   | typeof workView
   | typeof alarmsView
   | typeof acknowledgeAlarms
@@ -116,6 +118,7 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   platformCheckView,
   platformView,
   capacityView,
+  figuresView,
   workView,
   alarmsView,
   acknowledgeAlarms,

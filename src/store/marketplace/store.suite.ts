@@ -15,6 +15,7 @@ import {
 import type { CatalogRecord } from '../../marketplace/model/catalog-record.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../work/lease.ts';
+import { describeFigures } from '../figures.suite.ts';
 import { describeOperators } from '../operators.suite.ts';
 import { describeLedger } from './ledger.suite.ts';
 import { describeOperatorViews } from './operator-views.suite.ts';
@@ -291,6 +292,7 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
     });
 
     describeOperators(() => store, now);
+    describeFigures(() => store);
 
     describeResources(() => store);
     describePeople(() => store);

@@ -231,6 +231,8 @@ CREATE INDEX segments_by_subject ON segments (subject_kind, subject_id, started_
 CREATE UNIQUE INDEX segments_one_open ON segments (subject_kind, subject_id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open ON segments (id) WHERE ended_at IS NULL;
 CREATE INDEX segments_open_by_team ON segments (team_id, original_rate_micro_usd_per_hour, posted_until) WHERE ended_at IS NULL;
+CREATE INDEX segments_ended ON segments (ended_at, id) WHERE ended_at IS NOT NULL;
+CREATE INDEX segments_ended_by_team ON segments (team_id, ended_at, id) WHERE ended_at IS NOT NULL;
 CREATE INDEX segments_due ON segments (posted_until, id) WHERE ended_at IS NULL;
 
 CREATE TABLE ledger_transactions (
@@ -366,3 +368,13 @@ CREATE TRIGGER ledger_entries_delete BEFORE DELETE ON ledger_entries
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_transactions_delete BEFORE DELETE ON ledger_transactions
   BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+
+-- Figures over time, by hour and by day.
+CREATE TABLE figures (
+  step TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  series TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  rows TEXT NOT NULL,
+  PRIMARY KEY (step, at, series, subject)
+) STRICT;

@@ -179,6 +179,7 @@ CREATE TABLE history (
   "by" JSON
 );
 CREATE INDEX history_by_instance ON history (instance_id);
+CREATE INDEX history_outcomes ON history (at) WHERE from_status = 'PROVISIONING' OR to_status = 'ERROR';
 
 -- Keys of the admin listener, and what was done with them: see retention.audit_days.
 CREATE TABLE operator_keys (
@@ -260,4 +261,14 @@ CREATE TABLE operator_sessions (
   digest BYTEA PRIMARY KEY,
   key_id TEXT NOT NULL,
   ends_at BIGINT NOT NULL
+);
+
+-- Figures over time, by hour and by day.
+CREATE TABLE figures (
+  step TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  series TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  rows JSON NOT NULL,
+  PRIMARY KEY (step, at, series, subject)
 );

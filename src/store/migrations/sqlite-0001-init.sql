@@ -179,6 +179,7 @@ CREATE TABLE history (
   "by" TEXT
 ) STRICT;
 CREATE INDEX history_by_instance ON history (instance_id);
+CREATE INDEX history_outcomes ON history (at) WHERE from_status = 'PROVISIONING' OR to_status = 'ERROR';
 
 -- Keys of the admin listener, and what was done with them: see retention.audit_days.
 CREATE TABLE operator_keys (
@@ -261,4 +262,14 @@ CREATE TABLE operator_sessions (
   digest BLOB PRIMARY KEY,
   key_id TEXT NOT NULL,
   ends_at INTEGER NOT NULL
+) STRICT;
+
+-- Figures over time, by hour and by day.
+CREATE TABLE figures (
+  step TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  series TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  rows TEXT NOT NULL,
+  PRIMARY KEY (step, at, series, subject)
 ) STRICT;

@@ -33,20 +33,17 @@ export async function writeHistory(connection: Connection, added: AddedHistory):
 
 export function historyReader({ db, history, instances }: Connection): HistoryReader {
   return {
-    provisionOutcomes: async ({ since, newest }) => {
-      const { id, instanceId, at, cause, toStatus, calls, fromStatus } = history;
+    outcomes: async ({ since, limit }) => {
+      const { id, instanceId, at, cause, fromStatus, toStatus, calls } = history;
+      const { createdAt, platform, offerId, region } = instances;
+      const instance = { createdAt, platform, offerId, region };
       return db
-        .select({ instanceId, at, cause, toStatus, calls, createdAt: instances.createdAt })
+        .select({ instanceId, at, cause, fromStatus, toStatus, calls, instance })
         .from(history)
         .leftJoin(instances, eq(instances.id, instanceId))
-        .where(
-          and(
-            sql`${id} > (SELECT max(${id}) FROM ${history}) - ${newest}`,
-            eq(fromStatus, 'PROVISIONING'),
-            gte(at, since),
-          ),
-        )
-        .orderBy(asc(id));
+        .where(and(sql`(${fromStatus} = 'PROVISIONING' OR ${toStatus} = 'ERROR')`, gte(at, since)))
+        .orderBy(desc(at), desc(id))
+        .limit(limit);
     },
     of: async (instanceId) => {
       const rows = await db

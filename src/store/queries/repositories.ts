@@ -6,6 +6,7 @@ import { attemptReader, attemptWriter } from './attempts.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { cordonReader, cordonWriter } from './cordons.ts';
+import { figureReader, figureWriter } from './figures.ts';
 import { type AddedHistory, historyReader, historyWriter } from './history.ts';
 import { instanceReader, instanceWriter } from './instances.ts';
 import {
@@ -59,6 +60,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     operatorKeys: translated(operatorKeyReader(connection)),
     operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
+    figures: translated(figureReader(connection)),
     installation: translated(installationReader(connection)),
   };
 }
@@ -86,6 +88,7 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     operatorKeys: operatorKeyWriter(connection),
     operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
+    figures: figureWriter(connection),
     installation: installationWriter(connection),
     idempotency: idempotencyWriter(connection),
   };

@@ -38,6 +38,8 @@ export function ledgerTables(
       index('segments_by_subject').on(t.subjectKind, t.subjectId, t.startedAt),
       uniqueIndex('segments_one_open').on(t.subjectKind, t.subjectId).where(sql`${t.endedAt} IS NULL`),
       index('segments_open').on(t.id).where(sql`${t.endedAt} IS NULL`),
+      index('segments_ended').on(t.endedAt, t.id).where(sql`${t.endedAt} IS NOT NULL`),
+      index('segments_ended_by_team').on(t.teamId, t.endedAt, t.id).where(sql`${t.endedAt} IS NOT NULL`),
       index('segments_due').on(t.postedUntil, t.id).where(sql`${t.endedAt} IS NULL`),
       index('segments_open_by_team')
         .on(t.teamId, t.originalRateMicroUsdPerHour, t.postedUntil)

@@ -1,8 +1,8 @@
-import type { AuditEntry, Role } from '../../operator-kit/model.ts';
+import type { AuditEntry, FigureRecord, Role } from '../../operator-kit/model.ts';
 import type { Dialect } from './postgres.ts';
 
 /** The operator tables, which are the same in either product's database. */
-export function operatorTables({ table, text, bytes, bigint, json, sequence }: Dialect) {
+export function operatorTables({ table, text, bytes, bigint, json, sequence, primaryKey }: Dialect) {
   /** Keys for the admin listener. They grant no access to accounts. */
   const operatorKeys = table('operator_keys', {
     id: text('id').primaryKey(),
@@ -36,5 +36,18 @@ export function operatorTables({ table, text, bytes, bigint, json, sequence }: D
     outcome: text('outcome').$type<AuditEntry['outcome']>().notNull(),
   });
 
-  return { operatorKeys, operatorSessions, audit };
+  /** Figures over time. The key begins with what is pruned and read together. */
+  const figures = table(
+    'figures',
+    {
+      step: text('step').$type<FigureRecord['step']>().notNull(),
+      at: bigint('at').notNull(),
+      series: text('series').notNull(),
+      subject: text('subject').notNull(),
+      rows: json('rows').$type<FigureRecord['rows']>().notNull(),
+    },
+    (t) => [primaryKey({ columns: [t.step, t.at, t.series, t.subject] })],
+  );
+
+  return { operatorKeys, operatorSessions, audit, figures };
 }

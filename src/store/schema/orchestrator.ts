@@ -320,7 +320,12 @@ export function orchestratorTables(dialect: Dialect) {
       tookMs: bigint('took_ms'),
       by: json('by').$type<HistoryEvent['by']>(),
     },
-    (t) => [index('history_by_instance').on(t.instanceId)],
+    (t) => [
+      index('history_by_instance').on(t.instanceId),
+      index('history_outcomes')
+        .on(t.at)
+        .where(sql`${t.fromStatus} = 'PROVISIONING' OR ${t.toStatus} = 'ERROR'`),
+    ],
   );
 
   const idempotency = table(

@@ -1,7 +1,9 @@
 import { usdToDollars } from '../../../contract/values.ts';
+import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import { badge, type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { listTable } from '../../../operator-kit/console/view-pages.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
+import { figures as overTime } from '../../operate/figures/figures.ts';
 import { toneOf } from '../../operate/views/deployments.ts';
 import { type ProviderRow, pageOfProvider, toneOfProvider } from '../../operate/views/providers.ts';
 import { statusView } from '../../operate/views/status.ts';
@@ -13,7 +15,10 @@ const CAUSES_SHOWN = 8;
 /** A mail that waits longer was refused, or no mail server answers. The first retry comes after a minute. */
 const LATE_MAIL_MS = 5 * 60_000;
 
-export const overviewPage: Page = async (deps, { now }) => {
+export const overviewPage: Page = async (deps, { now, query }) => {
+  const range = rangeOf(query);
+  const cards = (...specs: Parameters<typeof figureCards>[0]) =>
+    figureCards(specs, { reader: deps.store.read.figures, range, now });
   const status = await statusView.read(deps, {});
   const { mails, books, providers } = status;
   const teams = status.first_to_run_out.slice(0, TEAMS_SHOWN);
@@ -35,12 +40,14 @@ ${figure(books.findings === null ? '–' : count(books.findings), 'findings in t
 })}`;
   return {
     title: 'Overview',
-    body: html`<h1>Overview</h1>
+    body: html`<div class="head"><h1>Overview</h1>${rangeLinks('/console', range)}</div>
 ${live('figures', figures, 'figures')}
+${await cards(overTime.revenue, overTime.burn)}
 <div class="columns">
 ${live('providers', html`<h2>Providers</h2>${table(providerColumns, providers, 'No provider is configured.', now)}`)}
 ${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(['reason', 'provider', 'count'], causesOf(providers), 'No deployment failed.')}`)}
 </div>
+${await cards(overTime.launches, overTime.badDebt)}
 ${live('teams', html`<h2>Teams whose balance runs out first</h2>${teams.length === 0 ? html`<p class="empty">No team is billed now.</p>` : listTable(teamsView, teams, now)}`)}`,
   };
 };

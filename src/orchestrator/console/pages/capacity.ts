@@ -1,3 +1,4 @@
+import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import {
   badge,
   type Column,
@@ -8,6 +9,7 @@ import {
   table,
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
+import { figures } from '../../operate/figures/figures.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import type { Page } from '../deps.ts';
 import { cordonLink } from './cordons.ts';
@@ -15,6 +17,7 @@ import { cordonLink } from './cordons.ts';
 /** Each offer in each of its regions: its units, the taken units, and why none can be sold. */
 export const capacityPage: Page = async (deps, { query, now }) => {
   const { placements, storage } = await readCapacity(deps.store.read, { ...deps, now });
+  const range = rangeOf(query);
   const onlyUnavailable = query('show') === 'unavailable';
   const unavailable = placements.filter(({ available }) => available === 0);
   return {
@@ -25,7 +28,8 @@ ${
   onlyUnavailable
     ? html`<a class="button" href="/console/capacity">Show all</a>`
     : html`<a class="button" href="/console/capacity?show=unavailable">Show only these</a>`
-}</div>
+}${rangeLinks('/console/capacity', range)}</div>
+${await figureCards([figures.units, figures.earned], { reader: deps.store.read.figures, range, now })}
 ${live('capacity', table(columns, onlyUnavailable ? unavailable : placements, 'No offers.'))}
 ${live(
   'storage',
@@ -51,7 +55,7 @@ const columns: readonly Column<PlacementView>[] = [
   {
     head: 'Offer and region',
     cell: ({ offer, region }) =>
-      html`<a class="nowrap" href="${withQuery('/console/instances', { offer, region })}">${offer}</a><span class="why nowrap">${region} · ${cordonLink('offer', offer)}</span>`,
+      html`<a class="nowrap" href="${withQuery(`/console/offers/${encodeURIComponent(offer)}`, { region })}">${offer}</a><span class="why nowrap">${region} · ${cordonLink('offer', offer)}</span>`,
   },
   'platform',
   {

@@ -1,4 +1,5 @@
 import { toDollars } from '../../../contract/values.ts';
+import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import {
   badge,
   count,
@@ -11,9 +12,10 @@ import {
 } from '../../../operator-kit/console/parts.ts';
 import { listTable } from '../../../operator-kit/console/view-pages.ts';
 import { span } from '../../../operator-kit/views/values.ts';
-import type { ProvisionOutcome } from '../../model/history.ts';
+import { causeOf, type Outcome } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';
+import { figures as overTime } from '../../operate/figures/figures.ts';
 import { type AlarmRow, alarmsView, listAlarms } from '../../operate/views/alarms.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import { toneOf } from '../../operate/views/instances.ts';
@@ -21,7 +23,7 @@ import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
 
 const HOURS = 24;
-/** How many events of the history are searched. */
+/** How many outcomes are searched. */
 const EVENTS = 20_000;
 const ALARMS_SHOWN = 6;
 const PLACEMENTS_SHOWN = 12;
@@ -29,25 +31,30 @@ const RUNNING = ['PROVISIONING', 'ONLINE', 'STOPPING'];
 const FIRST = ['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'] as const;
 
 /** An overview of the whole fleet. */
-export const fleetPage: Page = async (deps, { now }) => {
+export const fleetPage: Page = async (deps, { now, query }) => {
   const { store } = deps;
+  const range = rangeOf(query);
+  const cards = (...specs: Parameters<typeof figureCards>[0]) =>
+    figureCards(specs, { reader: store.read.figures, range, now });
   const [placed, alarms, backlog, found, platforms, { placements }] = await Promise.all([
     store.read.instances.countByPlacement(),
     listAlarms(store.read),
     store.read.work.backlog(),
-    store.read.history.provisionOutcomes({ since: now - HOURS * 3_600_000, newest: EVENTS }),
+    store.read.history.outcomes({ since: now - HOURS * 3_600_000, limit: EVENTS }),
     readPlatforms(deps),
     readCapacity(store.read, { ...deps, now }),
   ]);
   const outcomes = summarise(found);
   return {
     title: 'Fleet',
-    body: html`<h1>Fleet</h1>
+    body: html`<div class="head"><h1>Fleet</h1>${rangeLinks('/console', range)}</div>
 ${live('figures', figures(placed, outcomes, backlog, now), 'figures')}
+${await cards(overTime.units, overTime.earned)}
 <div class="columns">
 ${live('wrong', html`<h2>Open alarms</h2>${wrong(alarms, now)}`)}
 ${live('platforms', html`<h2>Platforms</h2>${platformList(platforms, now)}`)}
 </div>
+${await cards(overTime.creates, overTime.onlineTime, overTime.failures)}
 ${live('outcomes', html`<h2>Creates, ${HOURS} hours: ${count(outcomes.online)} came ONLINE, ${count(outcomes.failed)} failed</h2>${causes(outcomes)}`)}
 ${live('capacity', html`<h2>Sold, stopped and free: the fullest offers and regions</h2>${capacity(placements, placed)}`)}`,
   };
@@ -161,7 +168,10 @@ function capacity(placements: readonly PlacementView[], placed: readonly PlacedI
   const fullest = rows.toSorted((a, b) => share(b) - share(a)).slice(0, PLACEMENTS_SHOWN);
   return html`${table(
     [
-      { head: 'Offer', cell: ({ offer }) => html`<a href="/console/instances?offer=${offer}">${offer}</a>` },
+      {
+        head: 'Offer',
+        cell: ({ offer }) => html`<a href="/console/offers/${encodeURIComponent(offer)}">${offer}</a>`,
+      },
       { head: 'Region', cell: ({ region }) => region },
       {
         head: 'Units',
@@ -213,15 +223,16 @@ interface Outcomes {
   causes: { cause: string; count: number; anId: string }[];
 }
 
-function summarise(found: readonly ProvisionOutcome[]): Outcomes {
+function summarise(found: readonly Outcome[]): Outcomes {
   const times: number[] = [];
   const causes = new Map<string, { count: number; anId: string }>();
   const ended = { online: 0, failed: 0 };
-  for (const outcome of found) {
-    const { at, toStatus, createdAt, instanceId } = outcome;
+  for (const outcome of found.toReversed()) {
+    const { at, fromStatus, toStatus, instance, instanceId } = outcome;
+    if (fromStatus !== 'PROVISIONING') continue;
     if (toStatus === 'ONLINE') {
       ended.online++;
-      if (createdAt !== null) times.push(at - createdAt);
+      if (instance !== null) times.push(at - instance.createdAt);
     } else if (toStatus === 'ERROR') {
       ended.failed++;
       const cause = causeOf(outcome);
@@ -242,13 +253,4 @@ function summarise(found: readonly ProvisionOutcome[]): Outcomes {
 /** The smallest value that at least this share of the values does not exceed. */
 function quantile(sorted: readonly number[], share: number): number | undefined {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
-}
-
-/** Outcomes of calls that succeeded. `gone` is not one: a machine that disappears is why a create failed. */
-const SUCCESSFUL = new Set(['done', 'pending', 'observed', 'proved']);
-
-/** The last failed call, such as `ssh: auth` or `create: capacity`, or the step if no call failed. */
-function causeOf({ calls, cause }: ProvisionOutcome): string {
-  const failed = calls.findLast(({ outcome }) => !SUCCESSFUL.has(outcome));
-  return failed === undefined ? cause : `${failed.call}: ${failed.outcome}`;
 }

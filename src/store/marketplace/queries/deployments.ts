@@ -149,6 +149,19 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .from(deployments)
         .where(gte(deployments.createdAt, since))
         .groupBy(deployments.providerId, deployments.status, deployments.failureReason),
+    countLaunches: async (since) => {
+      const { providerId, createdAt, startedAt, status, failureReason } = deployments;
+      const hour = sql<number>`${createdAt} / 3600000`.mapWith(Number);
+      const reason = sql<
+        typeof failureReason._.data | null
+      >`CASE WHEN ${status} = 'failed' AND ${startedAt} IS NULL THEN ${failureReason} END`;
+      const found = await db
+        .select({ providerId, hour, reason, count: count() })
+        .from(deployments)
+        .where(gte(createdAt, since))
+        .groupBy(providerId, hour, reason);
+      return found.map((row) => ({ ...row, hour: row.hour * 3_600_000 }));
+    },
     countUnproved: async () => {
       const [onlineAt, provedAt] = ['onlineAt', 'provedAt'].map(
         (key) => sql`${deployments.sshProof} ->> ${sql.raw(`'${key}'`)}`,

@@ -25,6 +25,7 @@ import { ledgerAudit } from './ledger-audit.ts';
 import { isAfter, isLater } from './pages.ts';
 import { accruedOf, book, lockBilled, post } from './postings.ts';
 import { becomesDue } from './teams.ts';
+import { burnByProvider, usedSegments } from './usage.ts';
 
 const segmentById = prepared(({ db, segments, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(segments).where(eq(segments.id, id))),
@@ -191,6 +192,8 @@ export function ledgerReader(connection: Connection): LedgerReader {
         .orderBy(desc(at), desc(id))
         .limit(limit);
     },
+    used: (page) => usedSegments(connection, page),
+    burnByProvider: () => burnByProvider(connection),
     usageOf: async (teamId, from, to) => {
       const [used] = await db
         .select({

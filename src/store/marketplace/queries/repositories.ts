@@ -1,4 +1,5 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
+import { figureReader, figureWriter } from '../../queries/figures.ts';
 import {
   auditReader,
   auditWriter,
@@ -45,6 +46,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     operatorKeys: translated(operatorKeyReader(connection)),
     operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
+    figures: translated(figureReader(connection)),
   };
 }
 
@@ -75,5 +77,6 @@ export function transactionOn(
     operatorKeys: operatorKeyWriter(connection),
     operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
+    figures: figureWriter(connection),
   };
 }

@@ -130,6 +130,17 @@ export function teamReader(connection: Connection): TeamReader {
         .groupBy(teams.id)
         .orderBy(asc(teams.slug));
     },
+    debt: async (now) => {
+      const accrued = sql`coalesce(sum(${accruedOf(segments, now)}), 0)`;
+      const balances = db
+        .select({ left: sql<number>`${teams.balanceMicroUsd} - ${accrued}`.as('left_over') })
+        .from(teams)
+        .leftJoin(segments, and(eq(segments.teamId, teams.id), isNull(segments.endedAt)))
+        .groupBy(teams.id)
+        .as('balances');
+      const owed = sql`sum(CASE WHEN ${balances.left} < 0 THEN -${balances.left} ELSE 0 END)`.mapWith(Number);
+      return (await db.select({ owed }).from(balances))[0]?.owed ?? 0;
+    },
     count: async () => (await db.select({ count: count() }).from(teams))[0]?.count ?? 0,
     due: async ({ now, after, limit }) => {
       const read = (isDue: SQL, most: number) =>
