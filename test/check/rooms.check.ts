@@ -6,7 +6,7 @@ const PORTS = 'src/ports/';
 /** Without what both products show of operators' keys and audit log, which is made with the HTTP kit. */
 const OPERATORS = 'src/operator-kit/(?!http/|console/)';
 /** What an adapter is written against: the records and ports of the orchestrator, and nothing that decides. */
-const MODEL = 'src/((ports|keys|work|contract|orchestrator/model)/|operator-kit/model.ts)';
+const MODEL = 'src/((ports|keys|work|contract|orchestrator/model)/|operator-kit/(alarms/)?model.ts)';
 const CATALOG = 'src/orchestrator/catalog/catalog.ts';
 /** Everything but the command line, which nothing imports but `berth.ts` and `main.ts`. */
 const COMPOSITION = 'src/(?!cli/|(berth|main).ts)';

@@ -4,6 +4,7 @@ import { platformsOf } from '../../config/platforms.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FindProblem, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
+import type { AlarmKey } from '../../operator-kit/alarms/model.ts';
 import { Operators } from '../../operator-kit/keys.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { CheckPassword } from '../../orchestrator/accounts/password-checks.ts';
@@ -17,7 +18,7 @@ import {
   type PolledReadAnswers,
 } from '../../orchestrator/http/listener.ts';
 import { WorkMetrics } from '../../orchestrator/http/metrics.ts';
-import type { AlarmKey } from '../../orchestrator/model/alarm.ts';
+import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { OrphanRequests } from '../../orchestrator/operate/actions/orphans.ts';
 import { type Reloaded, Reloader } from '../../orchestrator/operate/actions/reload.ts';
@@ -322,7 +323,7 @@ function searchedUntil(platforms: PlatformStates): ReadonlyMap<string, number> {
 
 /** Raises alarms for certificates that end soon. The API's alarm belongs to this server, a driver's to all servers. */
 function certificateAlarms(alarms: Alarms): CertificateListener {
-  const keyOf = ({ use, name }: KnownCertificate): AlarmKey => ({
+  const keyOf = ({ use, name }: KnownCertificate): AlarmKey<AlarmKind> => ({
     kind: 'certificate_ending',
     subject: use === 'api' ? alarms.server : `${name}/${use}`,
   });

@@ -1,4 +1,10 @@
 import type {
+  AlarmReader,
+  AlarmWriter,
+  NoticeReader,
+  NoticeWriter,
+} from '../../operator-kit/alarms/model.ts';
+import type {
   AuditReader,
   AuditWriter,
   OperatorKeyReader,
@@ -221,6 +227,8 @@ export interface Reader {
   operatorKeys: OperatorKeyReader;
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
+  alarms: AlarmReader;
+  alarmNotices: NoticeReader;
 }
 
 /** Writes exist only inside a transaction. */
@@ -243,6 +251,8 @@ export interface Transaction {
   operatorKeys: OperatorKeyWriter;
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
+  alarms: AlarmWriter;
+  alarmNotices: NoticeWriter;
 }
 
 export interface Store {

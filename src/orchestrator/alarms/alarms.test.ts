@@ -64,6 +64,7 @@ it('alarms are logged once and stored with their start time [alarm-row]', async 
     since,
     lastSeenAt: since + MINUTE_MS,
     acknowledgedBy: null,
+    note: null,
   };
   expect(await rows()).toEqual([row]);
   expect(alarms.listOpen()).toEqual([row]);
@@ -113,7 +114,7 @@ it('alarms are shared by all servers: one that a second server still sees stays 
   two.raise(orphan('a'));
   await two.sync();
   expect(two.listOpen()).toEqual([{ ...first, lastSeenAt: clock.now() }]);
-  await store.transact((tx) => tx.alarms.acknowledge(orphan('a'), 'ann'));
+  await store.transact((tx) => tx.alarms.acknowledge(orphan('a'), 'ann', null));
   await two.sync();
   one.end(orphan('a'));
   await one.sync();

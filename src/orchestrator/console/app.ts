@@ -4,7 +4,9 @@ import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { named } from '../../operator-kit/console/parts.ts';
+import { timelinePageOf } from '../../operator-kit/console/timeline-page.ts';
 import { operations } from '../operate/operations.ts';
+import { timeline } from '../operate/views/timeline.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { instanceLink } from './instance-parts.ts';
 import { accountsPage } from './pages/accounts.ts';
@@ -24,6 +26,7 @@ const look: Look = {
     { path: '/console', name: 'Fleet' },
     { path: '/console/instances', name: 'Instances' },
     { path: '/console/alarms', name: 'Alarms' },
+    { path: '/console/timeline', name: 'Timeline' },
     { path: '/console/work', name: 'Work' },
     { path: '/console/capacity', name: 'Capacity' },
     { path: '/console/cordons', name: 'Cordons' },
@@ -46,17 +49,19 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/instances', instancesPage],
   ['/instances/:id', instancePage],
   ['/alarms', alarmsPage],
+  ['/timeline', timelinePageOf(timeline, linkOf)],
   ['/work', workPage],
   ['/capacity', capacityPage],
   ['/cordons', cordonsPage],
   ['/platforms', platformsPage],
   ['/orphans', orphansPage],
   ['/accounts', accountsPage],
-  [
-    '/audit',
-    auditPageOf((subject) => (subject.startsWith('inst-') ? instanceLink(subject) : named(subject))),
-  ],
+  ['/audit', auditPageOf(linkOf)],
 ];
+
+function linkOf(subject: string): unknown {
+  return subject.startsWith('inst-') ? instanceLink(subject) : named(subject);
+}
 
 /** The operator's pages, under `/console` of the admin listener. */
 export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {

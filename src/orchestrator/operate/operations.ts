@@ -8,7 +8,6 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Store } from '../model/store.ts';
 import type { LossCapOptions } from '../platform/options.ts';
 import { createAccount, createKey, revokeKey, setPassword } from './actions/accounts.ts';
-import { acknowledgeAlarms } from './actions/alarms.ts';
 import { deleteAccountAction } from './actions/close-account.ts';
 import { cancelMaintenance, cordon, cordonsView, planMaintenance, uncordon } from './actions/cordons.ts';
 import { drain } from './actions/drain.ts';
@@ -16,12 +15,14 @@ import { destroyInstance, releaseInstance, retryInstance } from './actions/insta
 import { acceptLosses, lossesView } from './actions/losses.ts';
 import { decideOrphan } from './actions/orphans.ts';
 import { type Reloaded, reload } from './actions/reload.ts';
+import { acknowledgeAlarms, alarmsView, endedAlarmsView } from './alarms.ts';
 import { accountsView, keysView } from './views/accounts.ts';
-import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
 import { instancesView, instanceView } from './views/instances.ts';
+import { orphansView } from './views/orphans.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
+import { timeline } from './views/timeline.ts';
 import { workView } from './views/work.ts';
 
 /** Dependencies of the views and actions. Each takes only those that it uses. */
@@ -45,7 +46,9 @@ export type AnyOperation =
   | typeof platformsView
   | typeof capacityView
   | typeof workView
+  | typeof timeline
   | typeof alarmsView
+  | typeof endedAlarmsView
   | typeof acknowledgeAlarms
   | typeof orphansView
   | typeof auditView
@@ -78,7 +81,9 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   platformsView,
   capacityView,
   workView,
+  timeline,
   alarmsView,
+  endedAlarmsView,
   acknowledgeAlarms,
   orphansView,
   auditView,

@@ -23,7 +23,7 @@ interface Deps {
   tombstonesKeptMs: number;
   /** How long the history of instances is kept, in milliseconds. */
   historyKeptMs: number;
-  /** How long the audit log is kept, in milliseconds. */
+  /** How long the audit log and ended alarms are kept, in milliseconds. */
   auditKeptMs: number;
   /**
    * The time before which a row must have ended to be pruned now, for each platform where one may be pruned: see
@@ -37,7 +37,7 @@ interface Deps {
 /** Prunes in small transactions, with enough of them in a round to keep up with new rows. */
 async function pruneOldest(
   store: Pick<Store, 'transact'>,
-  table: 'history' | 'audit',
+  table: 'history' | 'audit' | 'alarms',
   before: number,
 ): Promise<void> {
   for (let batch = 0; batch < MAX_PRUNE_BATCHES; batch++)
@@ -93,6 +93,7 @@ export class Housekeeping {
       });
       await pruneOldest(store, 'history', now - historyKeptMs);
       await pruneOldest(store, 'audit', now - auditKeptMs);
+      await pruneOldest(store, 'alarms', now - auditKeptMs);
       for (const [platform, searchedUntil] of prunable())
         await pruneTombstones(store, platform, Math.min(now - tombstonesKeptMs, searchedUntil));
     } catch (error) {

@@ -1,4 +1,5 @@
 import { toDollars } from '../../../contract/values.ts';
+import type { AlarmRecord } from '../../../operator-kit/alarms/model.ts';
 import {
   ago,
   badge,
@@ -13,7 +14,6 @@ import {
   table,
 } from '../../../operator-kit/console/parts.ts';
 import { span } from '../../../operator-kit/views/values.ts';
-import type { AlarmRecord } from '../../model/alarm.ts';
 import type { ProvisionOutcome } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';

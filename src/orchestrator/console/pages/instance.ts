@@ -1,5 +1,6 @@
 import { counted } from '../../../contract/counted.ts';
 import { toDollars } from '../../../contract/values.ts';
+import type { AlarmRecord } from '../../../operator-kit/alarms/model.ts';
 import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
@@ -15,7 +16,6 @@ import {
   took,
 } from '../../../operator-kit/console/parts.ts';
 import { span } from '../../../operator-kit/views/values.ts';
-import type { AlarmRecord } from '../../model/alarm.ts';
 import { type HistoryEvent, type PlatformCall, triesBetween } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';

@@ -1,5 +1,5 @@
 import { badge, type Column, given, html, live, table } from '../../../operator-kit/console/parts.ts';
-import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
+import { listOrphans, type Orphan } from '../../operate/views/orphans.ts';
 import type { Page } from '../deps.ts';
 
 /** Resources with Berth's tag on a platform that no row owns. */

@@ -1,3 +1,4 @@
+import type { AlarmRow } from '../../../operator-kit/alarms/operations.ts';
 import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
@@ -13,14 +14,17 @@ import {
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
 import { ABOUT_LOSSES, acceptLosses } from '../../operate/actions/losses.ts';
-import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
+import { alarmsView } from '../../operate/alarms.ts';
 import { type HostRow, listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
 import type { Page } from '../deps.ts';
 import { cordonLink } from './cordons.ts';
 
 /** Each platform: whether it is trusted, its count of free units, and its hosts. */
-export const platformsPage: Page = async ({ store: { read }, platforms: configured }, { now }) => {
-  const [platforms, alarms] = await Promise.all([listPlatforms(read, configured), listAlarms(read)]);
+export const platformsPage: Page = async ({ store, platforms: configured }, { now }) => {
+  const [platforms, { alarms }] = await Promise.all([
+    listPlatforms(store.read, configured),
+    alarmsView.read({ store }, {}),
+  ]);
   return {
     title: 'Platforms',
     body: html`<h1>Platforms</h1>${platforms.map((platform) =>

@@ -1,4 +1,5 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
+import { alarmReader, alarmWriter, noticeReader, noticeWriter } from '../../queries/alarms.ts';
 import {
   auditReader,
   auditWriter,
@@ -41,6 +42,8 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     operatorKeys: translated(operatorKeyReader(connection)),
     operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
+    alarms: translated(alarmReader(connection)),
+    alarmNotices: translated(noticeReader(connection)),
   };
 }
 
@@ -69,5 +72,7 @@ export function transactionOn(
     operatorKeys: operatorKeyWriter(connection),
     operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
+    alarms: alarmWriter(connection),
+    alarmNotices: noticeWriter(connection),
   };
 }

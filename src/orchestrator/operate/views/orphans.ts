@@ -2,41 +2,7 @@ import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
-import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
 import type { Reader, Store } from '../../model/store.ts';
-
-/** An open alarm in the operator API. */
-const alarmRowSchema = z
-  .object({
-    kind: z.enum(alarmKinds),
-    subject: z.string(),
-    platform: z.string().nullable().meta({ description: 'Null: not about a platform.' }),
-    since: timestampSchema,
-    last_seen_at: timestampSchema,
-    acknowledged_by: z.string().nullable(),
-    text: z.string(),
-  })
-  .meta({ id: 'Alarm' });
-export type AlarmRow = z.infer<typeof alarmRowSchema>;
-
-export const alarmListSchema = z.object({ alarms: z.array(alarmRowSchema) }).meta({ id: 'AlarmList' });
-
-/** Lists the open alarms, oldest first. */
-export async function listAlarms(read: Pick<Reader, 'alarms'>): Promise<AlarmRow[]> {
-  return (await read.alarms.list()).map(toAlarmRow);
-}
-
-export function toAlarmRow(alarm: AlarmRecord): AlarmRow {
-  return {
-    kind: alarm.kind,
-    subject: alarm.subject,
-    platform: alarm.platform,
-    since: toTime(alarm.since),
-    last_seen_at: toTime(alarm.lastSeenAt),
-    acknowledged_by: alarm.acknowledgedBy,
-    text: alarm.text,
-  };
-}
 
 /** A resource on a platform without an owning row, or a resource whose row was lost. */
 const orphanSchema = z
@@ -75,24 +41,6 @@ function isOrphan(kind: string): kind is keyof typeof orphanKinds {
 interface Deps {
   store: Pick<Store, 'read'>;
 }
-
-export const alarmsView = defineView({
-  name: 'listAlarms',
-  tag: 'Views',
-  path: '/alarms',
-  summary: 'Open alarms',
-  description: 'Oldest first, from every server on the database.',
-  reply: ['The alarms.', alarmListSchema],
-  commands: [
-    {
-      name: 'alarms ls',
-      description: 'list the open alarms, the oldest first',
-      list: { none: 'No alarm is open.' },
-      toData: ({ alarms }) => alarms,
-    },
-  ],
-  read: async ({ store }: Deps) => ({ alarms: await listAlarms(store.read) }),
-});
 
 export const orphansView = defineView({
   name: 'listOrphans',
