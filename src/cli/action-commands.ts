@@ -40,6 +40,8 @@ function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): O
     },
   };
   const { maxLosses } = toReconcileOptions(config);
-  const known = { ...deps, catalog, platforms: platformFactsOf(config), maxLosses };
+  const alarmRoutes = async () =>
+    (await import('../compose/server/alarm-routes.ts')).createAlarmRoutes(config, process.env, deps.clock);
+  const known = { ...deps, alarmRoutes, catalog, platforms: platformFactsOf(config), maxLosses };
   return known as typeof known & OperationDeps;
 }

@@ -68,6 +68,9 @@ export function describeAlarms(storeOf: () => StoreOfAlarms, now: number): void 
     ).toHaveLength(1);
     expect(await store.transact((tx) => tx.alarms.pruneOldest(now + 10, 10))).toBe(1);
     expect((await ended('until')).map(({ subject }) => subject)).toEqual(['east']);
+    // Another server still sees it: it had not ended.
+    await put('east', now);
+    expect(await ended('until')).toEqual([]);
   });
 
   it('gives each due message about an alarm to one caller [alarm-notice-claim]', async () => {
@@ -109,11 +112,18 @@ export function describeAlarms(storeOf: () => StoreOfAlarms, now: number): void 
       expect.arrayContaining([{ ...notice('a', now + 180), attempts: 2, lastError: 'refused' }]),
     );
 
-    // It begins again with the same start, as after a server that was only away.
-    await store.transact((tx) => tx.alarmNotices.add(notice('b', now + 500)));
-    expect(await claim(now + 500)).toEqual(
-      expect.arrayContaining([{ ...notice('b', now + 560), attempts: 1 }]),
+    // It is open after all, before its end was told; then it ends, is told, and is open again.
+    const again = () => store.transact((tx) => tx.alarmNotices.add(notice('b', now + 500)));
+    await again();
+    expect((await claim(now + 500)).map(({ subject }) => subject)).toEqual(['a']);
+    await store.transact((tx) => tx.alarmNotices.end(b, { until: now + 510, dueAt: now + 540 }));
+    const [end] = (await claim(now + 540)).filter(({ subject }) => subject === 'b');
+    if (end === undefined) throw new Error('the end is not due');
+    await store.transact((tx) =>
+      tx.alarmNotices.settle(end, { told: 'ended', dueAt: null, attempts: 0, lastError: null }),
     );
+    await again();
+    expect(await claim(now + 545)).toEqual([{ ...notice('b', now + 605), attempts: 1 }]);
     await store.transact((tx) => tx.alarmNotices.end(notice('a', 0), { until: now + 1, dueAt: now + 1 }));
     await store.transact((tx) => tx.alarmNotices.deleteEndedBefore(now + 2));
     expect((await store.read.alarmNotices.open()).map(({ subject }) => subject).toSorted()).toEqual([

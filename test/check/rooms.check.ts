@@ -43,6 +43,7 @@ const directions: readonly (readonly [room: string, mayImport: string, packages?
   [
     'src/config/',
     'src/((ports|contract|orchestrator/catalog)/|drivers/(registry|kit/driver-definition).ts|' +
+      'operator-kit/alarms/model.ts|(orchestrator|marketplace)/model/alarm.ts|' +
       'marketplace/(model/options|providers/profile).ts|client/base-url.ts|work/lease-time.ts)',
   ],
   ['src/client/index.ts', 'src/((ports|contract|client)/|runtime/system.ts)'],

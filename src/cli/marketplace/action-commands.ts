@@ -15,8 +15,14 @@ export function marketplaceActionCommand(name: string): Command {
   return addActions<OperationDeps & Deps>(noun, [...operations, ...commands], (command, body) => {
     const needsCatalogs = name === 'alerts' && command.name() === 'create';
     return onMarketplaceDatabase<unknown[]>(command, async (deps, ...args) => {
+      const alarmRoutes = async () =>
+        (await import('../../compose/server/alarm-routes.ts')).createAlarmRoutes(
+          deps.config,
+          process.env,
+          deps.clock,
+        );
       const run = (sellers?: Deps['sellers']) =>
-        body({ ...deps, sellers } as typeof deps & OperationDeps & Deps, ...args);
+        body({ ...deps, sellers, alarmRoutes } as unknown as typeof deps & OperationDeps & Deps, ...args);
       if (!needsCatalogs) return run();
       const { withProviders } = await import('../../compose/marketplace/providers.ts');
       return withProviders(deps.config, deps.store, run);

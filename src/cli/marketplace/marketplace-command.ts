@@ -33,6 +33,8 @@ const commands: LazyCommands = {
     'create, list and revoke the keys of the admin listener',
     async () => (await import('./action-commands.ts')).marketplaceOperatorsCommand(),
   ],
+  alarms: ['open alarms of all servers, those that ended, and who is told'],
+  timeline: ['what happened between two times: alarms, actions, restarts, deployments, mails'],
   audit: ['actions of operators: who, from where, and the outcome'],
   losses: [
     'resources that providers answer 404 for: how many ended, and which are held',

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { hostname } from 'node:os';
 import { packageVersion } from '../../config/package-root.ts';
 import { adminApp, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
@@ -12,9 +13,11 @@ import { BillingJob } from '../../marketplace/ledger/billing-job.ts';
 import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
 import type { Mailer } from '../../marketplace/mail/mailer.ts';
 import { createStockAlerts } from '../../marketplace/mail/stock-alerts.ts';
+import { type AlarmKind, alarmKindFacts } from '../../marketplace/model/alarm.ts';
 import { ensureInstallationId } from '../../marketplace/model/names.ts';
 import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/model/options.ts';
 import type { Store } from '../../marketplace/model/store.ts';
+import { AlarmWatch } from '../../marketplace/operate/alarm-watch.ts';
 import { Housekeeping } from '../../marketplace/operate/housekeeping.ts';
 import {
   type ConfiguredProvider,
@@ -25,6 +28,8 @@ import {
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
 import { Authenticator } from '../../marketplace/teams/authenticate.ts';
+import { Alarms } from '../../operator-kit/alarms/alarms.ts';
+import { AlarmNotifier, type AlarmRoute } from '../../operator-kit/alarms/notifier.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -33,6 +38,7 @@ import { Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { AnswerDeadline, withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
+import { certificateAlarms } from '../server/certificate-alarms.ts';
 import type { OperatorParts } from './operator-deps.ts';
 import type { MarketplaceOperators } from './operators.ts';
 
@@ -59,6 +65,8 @@ export interface MarketplaceDeps {
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
+  /** Who is told about alarms; default: nobody. The marketplace closes them. */
+  alarmRoutes?: readonly AlarmRoute[];
 }
 
 export interface Marketplace {
@@ -81,6 +89,7 @@ export interface Marketplace {
   workers: ProviderWorkers;
   billing: BillingJob;
   mail: MailDispatcher;
+  alarmWatch: AlarmWatch;
   stockAlerts: ReturnType<typeof createStockAlerts>;
   /** Makes the server not ready. Requests are still answered. */
   beginDrain(): void;
@@ -132,12 +141,19 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     writes,
     readStore: () => promptStore.read.settings.get('installation_id'),
   });
-  const { certificates = new Certificates({ clock, log }), operatorHosts: hosts } = parts;
+  const { certificates = new Certificates({ clock, log }), operatorHosts: hosts, alarmRoutes = [] } = parts;
+  const alarms = new Alarms<AlarmKind>({ store, clock, log, kinds: alarmKindFacts, server: hostname() });
+  const { diskRoom } = parts;
+  const watch = new AlarmWatch({ store, clock, log, alarms, providers, workers, diskRoom });
+  const notifier = new AlarmNotifier({
+    ...{ store, clock, log, alarms, kinds: alarmKindFacts, routes: alarmRoutes },
+  });
   const metrics = new Metrics({
     ...deps,
     store: promptStore,
     workers,
-    diskRoom: parts.diskRoom,
+    diskRoom,
+    alarms,
     writes,
     certificates,
     version: packageVersion(),
@@ -153,6 +169,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     metrics,
     trustedProxies,
     nextId,
+    alarmRoutes: () => alarmRoutes,
   };
   const forOperators = hosts ? (await import('./operators.ts')).composeOperators(operatorParts) : undefined;
   const housekeeping = new Housekeeping({
@@ -180,10 +197,11 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
   );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
-  const jobs = [billing, workers, stockAlerts, mail, housekeeping];
+  await alarms.sync();
+  const jobs = [billing, workers, stockAlerts, mail, housekeeping, notifier, watch];
   providers.start();
   for (const job of jobs) job.start();
-  certificates.start();
+  certificates.start(certificateAlarms(alarms));
   return {
     app,
     admin,
@@ -195,6 +213,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     workers,
     billing,
     mail,
+    alarmWatch: watch,
     stockAlerts,
     listener: createListener(app, { log, rateLimits, nextId, trustedProxies }),
     refuse: refuseWire(rateLimits),

@@ -7,12 +7,13 @@ export function operatorDepsOf(
   { adminParts, reload }: Pick<Orchestrator, 'adminParts' | 'reload'>,
   config: Config,
 ) {
-  const { http, facts, store, maxLosses } = adminParts;
+  const { http, facts, store, maxLosses, alarmRoutes } = adminParts;
   const configured = platformFactsOf(config);
   return {
     ...http,
     store,
     maxLosses,
+    alarmRoutes,
     reload,
     supply: http.supply,
     platforms: new Map(

@@ -4,11 +4,13 @@ import { platformsOf } from '../../config/platforms.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FindProblem, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
-import type { AlarmKey } from '../../operator-kit/alarms/model.ts';
+import { checkDisk } from '../../operator-kit/alarms/disk.ts';
+import { AlarmNotifier, type AlarmRoute } from '../../operator-kit/alarms/notifier.ts';
 import { Operators } from '../../operator-kit/keys.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { CheckPassword } from '../../orchestrator/accounts/password-checks.ts';
 import { Alarms } from '../../orchestrator/alarms/alarms.ts';
+import { findSilenced } from '../../orchestrator/alarms/silenced.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { createApp } from '../../orchestrator/http/app.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
@@ -18,7 +20,7 @@ import {
   type PolledReadAnswers,
 } from '../../orchestrator/http/listener.ts';
 import { WorkMetrics } from '../../orchestrator/http/metrics.ts';
-import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
+import { alarmKindFacts } from '../../orchestrator/model/alarm.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { OrphanRequests } from '../../orchestrator/operate/actions/orphans.ts';
 import { type Reloaded, Reloader } from '../../orchestrator/operate/actions/reload.ts';
@@ -27,23 +29,23 @@ import type { Failpoint } from '../../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../../orchestrator/platform/not-found-guard.ts';
 import type { LossCapOptions, ReconcileOptions } from '../../orchestrator/platform/options.ts';
 import { RunningEndpoints } from '../../orchestrator/platform/sightings.ts';
-import { checkDisk, Housekeeping } from '../../orchestrator/queue/housekeeping.ts';
+import { Housekeeping } from '../../orchestrator/queue/housekeeping.ts';
 import {
   ensureInstallation,
   knownPlatforms,
   leftPlatforms,
 } from '../../orchestrator/reconciliation/installation.ts';
 import { shareRestore } from '../../orchestrator/reconciliation/restored-rows.ts';
-import type { KnownCertificate } from '../../ports/certificates.ts';
 import { type Clock, DAY_MS, type Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { Tracing } from '../../ports/tracing.ts';
-import { type CertificateListener, Certificates } from '../../runtime/certificates.ts';
+import { Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
 import { isClockInSync } from '../../work/lease-time.ts';
+import { certificateAlarms } from '../server/certificate-alarms.ts';
 import { composeHttp } from './http-deps.ts';
 import {
   composeWork,
@@ -79,6 +81,8 @@ export interface OrchestratorDeps {
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
+  /** Who is told about alarms; default: nobody. The orchestrator closes them. */
+  alarmRoutes?: readonly AlarmRoute[];
 }
 
 /** What an admin listener needs. The rest of its code is loaded only with that listener. */
@@ -92,6 +96,7 @@ interface AdminParts {
   findProblem: FindProblem;
   nextId: () => string;
   server: string;
+  alarmRoutes: () => readonly AlarmRoute[];
 }
 
 export interface Orchestrator {
@@ -130,7 +135,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   // Some operator views read all rows. They have no time limit while the database answers other reads.
   const operated = withPromptReads(store, { prove: () => store.read.marks.get('reload_requested_at') });
   const operators = new Operators({ store: operated, clock, log: deps.log });
-  const { reloader, housekeeping } = composeUpkeep(deps, {
+  const { reloader, housekeeping, notifier } = composeUpkeep(deps, {
     authenticators: [http.authenticator, operators],
     orphanActions: work.orphanActions,
     prunable: () => (isInSync() ? searchedUntil(platforms) : new Map()),
@@ -149,6 +154,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   await reloader.begin();
   await work.start();
   housekeeping.start();
+  notifier.start();
   certificates.start(certificateAlarms(alarms));
   const polls = createPolledReadAnswers({ ...http, nextId });
   return {
@@ -163,6 +169,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       findProblem,
       nextId,
       server: alarms.server,
+      alarmRoutes: () => deps.alarmRoutes,
     },
     polls,
     listener: createListener(app, polls, { ...http, nextId }),
@@ -177,7 +184,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       http.failedLogins.close();
       http.passwordChecks.close();
       // Both stop concurrently: a platform that does not answer uses up the time limit.
-      await Promise.all([housekeeping.stop(), work.stop()]);
+      await Promise.all([housekeeping.stop(), work.stop(), notifier.stop()]);
       certificates.stop();
       await alarms.sync();
       await alarms.close();
@@ -200,8 +207,8 @@ async function withDefaults(given: OrchestratorDeps) {
   const alarms = new Alarms({ store, clock, log, server: hostname() });
   // The default probe's SSH client is a fifth of all code. It is not loaded if another probe is given.
   const { probe = (await import('../../ssh/probe.ts')).createSshProbe() } = given;
-  const { certificates = new Certificates({ clock, log }) } = given;
-  return { ...given, log, probe, store, writes, alarms, work: new WorkMetrics(), certificates };
+  const { certificates = new Certificates({ clock, log }), alarmRoutes = [] } = given;
+  return { ...given, alarmRoutes, log, probe, store, writes, alarms, work: new WorkMetrics(), certificates };
 }
 
 /** Reads the id of the installation, and the known platforms that no driver serves. */
@@ -243,7 +250,7 @@ function composeWorks(
 
 /** Composes reloads and the periodic jobs beside the platforms' work. */
 function composeUpkeep(
-  { config, store, clock, log, alarms, reload = () => nothingToReload(config), diskRoom }: Deps,
+  { config, store, clock, log, alarms, reload = () => nothingToReload(config), diskRoom, alarmRoutes }: Deps,
   {
     orphanActions: act,
     ...parts
@@ -270,7 +277,11 @@ function composeUpkeep(
       await orphanRequests.poll();
     },
   });
-  return { reloader, housekeeping };
+  const notifier = new AlarmNotifier({
+    ...{ store, clock, log, alarms, kinds: alarmKindFacts, routes: alarmRoutes },
+    findSilenced: (open) => findSilenced({ store, clock }, open),
+  });
+  return { reloader, housekeeping, notifier };
 }
 
 function nothingToReload({ catalog }: Config): Reloaded {
@@ -319,21 +330,4 @@ function searchedUntil(platforms: PlatformStates): ReadonlyMap<string, number> {
       return until === null ? [] : [[name, until] as const];
     }),
   );
-}
-
-/** Raises alarms for certificates that end soon. The API's alarm belongs to this server, a driver's to all servers. */
-function certificateAlarms(alarms: Alarms): CertificateListener {
-  const keyOf = ({ use, name }: KnownCertificate): AlarmKey<AlarmKind> => ({
-    kind: 'certificate_ending',
-    subject: use === 'api' ? alarms.server : `${name}/${use}`,
-  });
-  return {
-    endsSoon: (certificate, text) =>
-      // `Certificates` has already logged it.
-      alarms.raise(
-        { ...keyOf(certificate), platform: certificate.use === 'api' ? null : certificate.name, text },
-        { error: () => undefined },
-      ),
-    isRenewed: (certificate) => alarms.end(keyOf(certificate)),
-  };
 }

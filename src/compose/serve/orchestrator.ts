@@ -9,6 +9,7 @@ import type { Environment } from '../../config/settings.ts';
 import { ApiError } from '../../contract/errors.ts';
 import { requestIds } from '../../http/api/request-context.ts';
 import { digestSecret, readSecret } from '../../keys/api-key.ts';
+import type { AlarmRoute } from '../../operator-kit/alarms/notifier.ts';
 import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
 import { refuseWire } from '../../orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
@@ -26,6 +27,7 @@ import { openTracing } from '../../runtime/tracing/open-tracing.ts';
 import { configuredDrivers } from '../drivers/driver-settings.ts';
 import { createServerClock, type ServerClock } from '../server/clock.ts';
 import { orchestratorStores } from '../stores/orchestrator.ts';
+import { auditServer } from './audit-server.ts';
 import { startWithAdmin } from './orchestrator-admin.ts';
 import { reloadOf } from './reload.ts';
 import { openToServe, type Served, serve } from './serve.ts';
@@ -131,8 +133,12 @@ export async function serveOrchestrator(
         tracing,
         diskRoom: isPostgres(config.database) ? undefined : () => diskRoomOf(folderOf(config.database)),
         certificates,
+        alarmRoutes: await alarmRoutesOf(config, env, clock),
       };
-      return { ...(await startWithAdmin(parts)), apiKey };
+      const started = await startWithAdmin(parts);
+      await auditServer(parts, 'server.start');
+      undo.unshift(() => auditServer(parts, 'server.stop'));
+      return { ...started, apiKey };
     },
   );
   const reload = async (): Promise<void> => void (await product.reload(SIGNAL));
@@ -145,6 +151,12 @@ export async function serveOrchestrator(
  */
 function folderOf(database: string): string {
   return isPostgres(database) ? join(tmpdir(), 'berth') : dirname(sqlitePath(database));
+}
+
+/** The code of HTTP calls and mail is loaded only with a route. */
+async function alarmRoutesOf(config: Config, env: Environment, clock: Clock): Promise<AlarmRoute[]> {
+  if (config.alarms.routes.length === 0) return [];
+  return (await import('../server/alarm-routes.ts')).createAlarmRoutes(config, env, clock);
 }
 
 /** The platforms, for the log line at startup. */

@@ -1,10 +1,14 @@
 import type { Hono } from 'hono';
+import { alarmsPageOf } from '../../operator-kit/console/alarms-page.ts';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
 import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
 import type { ConsoleEnv, ConsoleParts } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { operatorsPage } from '../../operator-kit/console/operators-page.ts';
+import { timelinePageOf } from '../../operator-kit/console/timeline-page.ts';
+import * as alarms from '../operate/alarms.ts';
 import { operations } from '../operate/operations.ts';
+import { timeline } from '../operate/views/timeline.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { billPage, booksPage } from './pages/books.ts';
 import { deploymentPage, deploymentsPage } from './pages/deployments.ts';
@@ -18,6 +22,8 @@ const look: Look = {
   brand: 'Berth marketplace',
   tabs: [
     { path: '/console', name: 'Overview' },
+    { path: '/console/alarms', name: 'Alarms' },
+    { path: '/console/timeline', name: 'Timeline' },
     { path: '/console/providers', name: 'Providers' },
     { path: '/console/deployments', name: 'Deployments' },
     { path: '/console/teams', name: 'Teams' },
@@ -37,6 +43,8 @@ const look: Look = {
 /** Every page under `/console`, by path. */
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
+  ['/alarms', alarmsPageOf(alarms, ({ subject }) => subjectLink(subject))],
+  ['/timeline', timelinePageOf(timeline, subjectLink)],
   ['/providers', providersPage],
   ['/deployments', deploymentsPage],
   ['/deployments/:id', deploymentPage],
@@ -57,12 +65,9 @@ export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
     pages,
     actions: operations,
     markTab: async ({ store: { read } }) => {
-      const held = await read.losses.countHeld();
-      return {
-        path: '/console/providers',
-        count: held.reduce((sum, one) => sum + one.count, 0),
-        tone: 'bad',
-      };
+      const open = await read.alarms.list();
+      const isNew = open.some(({ acknowledgedBy }) => acknowledgedBy === null);
+      return { path: '/console/alarms', count: open.length, tone: isNew ? 'bad' : 'wait' };
     },
   });
 }

@@ -59,7 +59,10 @@ export interface AlarmReader {
   ): Promise<EndedAlarm[]>;
 }
 export interface AlarmWriter extends AlarmReader {
-  /** Inserts the alarm. If it is already open, only its text and `lastSeenAt` change. */
+  /**
+   * Inserts the alarm. If it is already open, only its text and `lastSeenAt` change. If it ended with the same start, it
+   * had not ended.
+   */
   put(alarm: AlarmRecord): Promise<void>;
   /** Ends the alarm: it leaves the open ones for those that ended. */
   end(alarm: AlarmKey, at: number): Promise<void>;
@@ -97,7 +100,10 @@ export interface NoticeReader {
   dueRoutes(now: number): Promise<string[]>;
 }
 export interface NoticeWriter extends NoticeReader {
-  /** Adds a notice. An existing one changes only if its alarm had ended. */
+  /**
+   * Adds a notice. An existing one changes only if its alarm had ended: it is open again. If its end was not told yet,
+   * there is nothing to tell.
+   */
   add(notice: AlarmNotice): Promise<void>;
   end(of: NoticeKey, at: { until: number; dueAt: number }): Promise<void>;
   /**

@@ -1,10 +1,14 @@
+import { hostname } from 'node:os';
 import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
 import { timestampSchema } from '../../contract/values.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { type AuditedStore, audited } from '../audit.ts';
 import type { AuditWriter } from '../model.ts';
 import { defineAction, defineView } from '../operation.ts';
 import { afterSchema, limitSchema, nextSchema, pageByTime, toTime } from '../views/values.ts';
+import { factsOf } from './kind-facts.ts';
+import { toTestMessage } from './message.ts';
 import {
   type AlarmKinds,
   type AlarmReader,
@@ -13,6 +17,7 @@ import {
   type EndedAlarm,
   severities,
 } from './model.ts';
+import type { AlarmRoute } from './notifier.ts';
 
 const alarmShape = {
   kind: z.string(),
@@ -47,12 +52,6 @@ const endedPageSchema = z
   .object({ alarms: z.array(endedAlarmSchema), next: nextSchema })
   .meta({ id: 'EndedAlarmPage' });
 
-/** A kind that a later version no longer has may be in the history. */
-export function factsOf(kinds: AlarmKinds, kind: string): Pick<AlarmRow, 'severity' | 'runbook'> {
-  const { severity = 'warning', runbook = 'open-alarms' } = kinds[kind] ?? {};
-  return { severity, runbook: `docs/runbook.md#${runbook}` };
-}
-
 export interface ReadDeps {
   store: { read: { alarms: AlarmReader } };
 }
@@ -61,6 +60,93 @@ export interface AcknowledgeDeps extends ReadDeps {
     transact<T>(body: (tx: { audit: AuditWriter; alarms: AlarmWriter }) => Promise<T>): Promise<T>;
   };
   clock: Clock;
+}
+
+const routeSchema = z
+  .object({
+    route: z.string(),
+    type: z.enum(['webhook', 'slack', 'email']),
+    severity: z.enum(severities).meta({ description: 'The least severity that it is told of.' }),
+    kinds: z.array(z.string()).nullable().meta({ description: 'Null: all.' }),
+    platforms: z.array(z.string()).nullable().meta({ description: 'Null: all.' }),
+  })
+  .meta({ id: 'AlarmRoute' });
+
+export interface RouteDeps {
+  /** The routes of the configuration. @throws {Fatal} if a secret of one is missing */
+  alarmRoutes?: (() => readonly AlarmRoute[] | Promise<readonly AlarmRoute[]>) | undefined;
+}
+interface TestDeps extends RouteDeps {
+  store: AuditedStore;
+  clock: Clock;
+}
+
+export const alarmRoutesView = defineView({
+  name: 'listAlarmRoutes',
+  tag: 'Views',
+  path: '/alarms/routes',
+  summary: 'Routes of alarms',
+  description: 'Who is told about which alarms, as configured under `alarms.routes`.',
+  reply: ['The routes.', z.object({ routes: z.array(routeSchema) }).meta({ id: 'AlarmRouteList' })],
+  commands: [
+    {
+      name: 'alarms routes',
+      description: 'list who is told about which alarms',
+      list: { none: 'No route is configured: add one under `alarms.routes`.' },
+      toData: ({ routes }) => routes,
+    },
+  ],
+  read: async ({ alarmRoutes }: RouteDeps) => ({
+    routes: ((await alarmRoutes?.()) ?? []).map(({ name, type, severity, kinds, platforms }) => ({
+      route: name,
+      type,
+      severity,
+      kinds: kinds === undefined ? null : [...kinds],
+      platforms: platforms === undefined ? null : [...platforms],
+    })),
+  }),
+});
+
+/** Sends a message to a route. It writes its own row of the audit log, since a call must not run in a transaction. */
+export const testAlarmRoute = defineAction({
+  name: 'testAlarmRoute',
+  tag: 'Actions',
+  path: '/alarms/routes/{route}/test',
+  summary: 'Send a test message to a route of alarms',
+  description: 'Now and once, whatever its severity and kinds are.',
+  input: { route: z.string() },
+  errors: ['not_found', 'invalid_state'],
+  reply: ['The route that accepted it.', z.object({ route: z.string() }).meta({ id: 'TestedAlarmRoute' })],
+  commands: [
+    {
+      name: 'alarms test',
+      description: 'send a test message to a route',
+      args: { route: ['<route>'] },
+      toText: ({ route }) => [`The route ${route} accepted a test message.`],
+    },
+  ],
+  form: { title: ({ route }) => `Test the route ${route}`, button: 'Test', page: () => '/console/alarms' },
+  run: async ({ store, clock, alarmRoutes }: TestDeps, { route: name }, actor) => {
+    const routes = (await alarmRoutes?.()) ?? [];
+    const route = routes.find((one) => one.name === name);
+    const known = routes.map((one) => one.name).join(', ') || 'none';
+    const problem =
+      route === undefined
+        ? new ApiError('not_found', `There is no route ${name}. Configured: ${known}.`)
+        : await route.send(toTestMessage({ route: name, server: hostname() }, actor.name, clock.now())).then(
+            () => undefined,
+            (error) =>
+              new ApiError('invalid_state', `The route ${name} did not accept it: ${toOneLine(error)}.`),
+          );
+    return audited({ store, clock }, actor, { action: 'alarm.test', subject: name }, async () => {
+      if (problem !== undefined) throw problem;
+      return { route: name };
+    });
+  },
+});
+
+function toOneLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replaceAll('\n', '; ').replace(/\.$/, '');
 }
 
 /** The views and actions on the alarms of a product, whose commands begin with `command`. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
 import { type Clock, DAY_MS } from '../../ports/clock.ts';
+import { factsOf } from '../alarms/kind-facts.ts';
 import type { AlarmKinds, AlarmReader, AlarmRecord } from '../alarms/model.ts';
-import { factsOf } from '../alarms/operations.ts';
 import type { AuditReader, AuditRecord } from '../model.ts';
 import { defineView, type Flag } from '../operation.ts';
 import { afterSchema, limitSchema, nextSchema, pageByTime, type TimeRange, toTime } from './values.ts';

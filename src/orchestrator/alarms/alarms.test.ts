@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
+import { checkDisk } from '../../operator-kit/alarms/disk.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
-import { checkDisk } from '../queue/housekeeping.ts';
 import { Alarms, type Raised } from './alarms.ts';
 import { raiseFolded } from './fold.ts';
 

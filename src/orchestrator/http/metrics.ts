@@ -192,15 +192,8 @@ export class Metrics extends ServerMetrics {
   }
 
   #addAlarmMetrics({ alarms, writes }: Deps): void {
-    this.gaugeBy('kind', 'berth_alarms', 'Open alarms of all servers.', async () => {
-      const counts = new Map<string, number>(alarmKinds.map((kind) => [kind, 0]));
-      for (const { kind } of alarms.listOpen()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-      return counts.set('store_unwritable', Number(!writes.areWritesTaken));
-    });
-    this.gauge(
-      'berth_alarms_unacknowledged',
-      'Open alarms that are not acknowledged.',
-      () => alarms.listOpen().filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
+    this.addAlarmMetrics('berth', alarms, alarmKinds, (counts) =>
+      counts.set('store_unwritable', Number(!writes.areWritesTaken)),
     );
   }
 

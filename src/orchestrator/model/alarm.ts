@@ -12,7 +12,7 @@ import { DAY_MS } from '../../ports/clock.ts';
  * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `machine_gone`, `disk_lost`
  * - a name on the platform: `resource_copied`; ADDRESS:PORT: `endpoint_shared`
  * - a server: `clock_skew`, `reload_refused`, `disk_low`; a server or PLATFORM/USE: `certificate_ending`
- * - the database: `store_unwritable`
+ * - a route of alarms: `alarm_route_failing`; the database: `store_unwritable`
  * The kinds of `raiseFolded` and `raiseOne` also have one alarm with the platform as subject, for more than a hundred resources.
  */
 export const alarmKindFacts = {
@@ -53,6 +53,7 @@ export const alarmKindFacts = {
   certificate_ending: { severity: 'warning', runbook: 'a-certificate-ends-soon' },
   reload_refused: { severity: 'warning', runbook: 'a-new-catalog-was-refused' },
   disk_low: { severity: 'critical', runbook: 'the-database-does-not-answer-or-takes-no-writes' },
+  alarm_route_failing: { severity: 'warning', runbook: 'people-are-not-told-of-alarms' },
   store_unwritable: { severity: 'critical', runbook: 'the-database-does-not-answer-or-takes-no-writes' },
 } as const satisfies AlarmKinds;
 export type AlarmKind = keyof typeof alarmKindFacts;

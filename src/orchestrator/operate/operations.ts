@@ -1,3 +1,4 @@
+import { alarmRoutesView, type RouteDeps, testAlarmRoute } from '../../operator-kit/alarms/operations.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
@@ -26,7 +27,7 @@ import { timeline } from './views/timeline.ts';
 import { workView } from './views/work.ts';
 
 /** Dependencies of the views and actions. Each takes only those that it uses. */
-export interface OperationDeps {
+export interface OperationDeps extends RouteDeps {
   store: Store;
   clock: Clock;
   random: Random;
@@ -50,6 +51,8 @@ export type AnyOperation =
   | typeof alarmsView
   | typeof endedAlarmsView
   | typeof acknowledgeAlarms
+  | typeof alarmRoutesView
+  | typeof testAlarmRoute
   | typeof orphansView
   | typeof auditView
   | typeof instancesView
@@ -85,6 +88,8 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   alarmsView,
   endedAlarmsView,
   acknowledgeAlarms,
+  alarmRoutesView,
+  testAlarmRoute,
   orphansView,
   auditView,
   instancesView,

@@ -54,8 +54,21 @@ export function alarmWriter(connection: Connection): AlarmWriter {
   };
   return {
     ...alarmReader(connection),
-    put: (alarm) =>
-      upsert(connection, alarms, ['kind', 'subject'], alarm, ['platform', 'since', 'acknowledgedBy', 'note']),
+    put: async (alarm) => {
+      await upsert(connection, alarms, ['kind', 'subject'], alarm, [
+        'platform',
+        'since',
+        'acknowledgedBy',
+        'note',
+      ]);
+      // An alarm that another server still sees had not ended.
+      const { kind, subject, since } = alarm;
+      await db
+        .delete(endedAlarms)
+        .where(
+          and(eq(endedAlarms.since, since), eq(endedAlarms.kind, kind), eq(endedAlarms.subject, subject)),
+        );
+    },
     end: ({ kind, subject }, at) => end(and(eq(alarms.kind, kind), eq(alarms.subject, subject)), at),
     acknowledge: async ({ kind, subject }, acknowledgedBy, note) =>
       db
@@ -94,20 +107,27 @@ export function noticeReader({ db, alarmNotices }: Connection): NoticeReader {
 
 export function noticeWriter(connection: Connection): NoticeWriter {
   const { db, alarmNotices: notices } = connection;
-  const { route, kind, subject, since, until, dueAt, attempts } = notices;
+  const { route, kind, subject, since, until, told, dueAt, attempts } = notices;
   const isOf = (of: NoticeKey): SQL | undefined =>
     and(eq(route, of.route), eq(kind, of.kind), eq(subject, of.subject), eq(since, of.since));
   return {
     ...noticeReader(connection),
-    add: async (notice) =>
-      void (await db
+    add: async (notice) => {
+      const isTold = eq(told, 'began');
+      const reopened = {
+        ...notice,
+        told: sql`CASE WHEN ${isTold} THEN 'began' ELSE 'nothing' END`,
+        dueAt: sql`CASE WHEN ${isTold} THEN NULL ELSE ${notice.dueAt} END`,
+      };
+      await db
         .insert(notices)
         .values(notice)
         .onConflictDoUpdate({
           target: [route, kind, subject, since],
-          set: notice,
+          set: reopened,
           setWhere: isNotNull(until),
-        })),
+        });
+    },
     end: async (of, at) =>
       void (await db
         .update(notices)
