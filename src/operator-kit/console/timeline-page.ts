@@ -1,5 +1,5 @@
 import { anyTimestampSchema } from '../../contract/values.ts';
-import type { TimelineFilter, TimelinePage, TimelineRow } from '../views/timeline.ts';
+import type { TimelineFilter, TimelinePage, TimelineRow } from '../alarms/timeline.ts';
 import { afterSchema } from '../views/values.ts';
 import type { Page } from './deps.ts';
 import {

@@ -1,4 +1,4 @@
-import { type TimelineEntry, timelineView } from '../../../operator-kit/views/timeline.ts';
+import { type TimelineEntry, timelineView } from '../../../operator-kit/alarms/timeline.ts';
 import { alarmKindFacts } from '../../model/alarm.ts';
 import type { DeploymentRecord } from '../../model/deployment-record.ts';
 import type { MailRecord } from '../../model/ledger-records.ts';

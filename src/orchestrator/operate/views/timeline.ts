@@ -1,4 +1,4 @@
-import { type TimelineEntry, timelineView } from '../../../operator-kit/views/timeline.ts';
+import { type TimelineEntry, timelineView } from '../../../operator-kit/alarms/timeline.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { alarmKindFacts } from '../../model/alarm.ts';
 import type { HistoryEvent, RequestedBy } from '../../model/history.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
 import { type Clock, DAY_MS } from '../../ports/clock.ts';
-import { factsOf } from '../alarms/kind-facts.ts';
-import type { AlarmKinds, AlarmReader, AlarmRecord } from '../alarms/model.ts';
 import type { AuditReader, AuditRecord } from '../model.ts';
 import { defineView, type Flag } from '../operation.ts';
-import { afterSchema, limitSchema, nextSchema, pageByTime, type TimeRange, toTime } from './values.ts';
+import { afterSchema, limitSchema, nextSchema, pageByTime, type TimeRange, toTime } from '../views/values.ts';
+import { factsOf } from './kind-facts.ts';
+import type { AlarmKinds, AlarmReader, AlarmRecord } from './model.ts';
 
 /** The usual length of a timeline. */
 const USUAL_MS = 7 * DAY_MS;
