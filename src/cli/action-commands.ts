@@ -50,8 +50,11 @@ function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): O
   };
   const { maxLosses } = toReconcileOptions(config);
   const lastBackup = lastBackupOf(config.backups, 'berth');
+  const alarmRoutes = async () =>
+    (await import('../compose/server/alarm-routes.ts')).createAlarmRoutes(config, process.env, deps.clock);
   const known = {
     ...deps,
+    alarmRoutes,
     catalog,
     platforms: platformFactsOf(config),
     maxLosses,

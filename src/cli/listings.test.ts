@@ -226,6 +226,7 @@ it('lists the alarms, and records who acknowledged one [alarms-command]', async 
     platform: 'east',
     text: 'it is down',
     acknowledgedBy: null,
+    note: null,
   } as const;
   await store.transact(async (tx) => {
     await tx.alarms.put({ ...alarm, subject: 'east', since: at, lastSeenAt: at });

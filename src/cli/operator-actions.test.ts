@@ -196,7 +196,14 @@ it('a decision about an orphan is described first, and names where to see its ou
   const [machine, volume] = ['berth-inst-9', `berth-vol-${'0'.repeat(32)}`];
   const store = openSqliteStore(join(folder, 'berth.db'));
   await store.transact(async (tx) => {
-    const alarm = { platform: 'default', text: 'it is there', since: 1, lastSeenAt: 1, acknowledgedBy: null };
+    const alarm = {
+      platform: 'default',
+      text: 'it is there',
+      since: 1,
+      lastSeenAt: 1,
+      acknowledgedBy: null,
+      note: null,
+    };
     await tx.alarms.put({ ...alarm, kind: 'orphan_machine', subject: machine });
     await tx.alarms.put({ ...alarm, kind: 'orphan_volume', subject: volume });
   });

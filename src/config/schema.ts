@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
+import { alarmKinds } from '../orchestrator/model/alarm.ts';
+import { alarmsSchema, routeProblems, smtpSchema } from './alarms-schema.ts';
 import {
   backupsSchema,
   databaseSchema,
@@ -43,7 +45,7 @@ const retentionSchema = z
     tombstones_days: z.int().min(2).max(3650).default(30),
     /** The history of each instance, as `berth instances events` shows it. */
     history_days: z.int().min(1).max(3650).default(30),
-    /** The actions of operators, as `berth audit ls` shows them. */
+    /** The actions of operators, as `berth audit ls` shows them, and alarms that ended. */
     audit_days: z.int().min(1).max(3650).default(365),
     /**
      * How long the machine of an instance in ERROR and its unit of capacity are kept for the operator. Default: the
@@ -106,11 +108,15 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     quotas: quotasSchema,
     retention: retentionSchema,
     backups: backupsSchema,
+    /** The mail server for alarms. */
+    mail: smtpSchema.optional(),
+    alarms: alarmsSchema(alarmKinds, 'platforms'),
     log_level: logLevelSchema,
   });
   return file
     .superRefine(refuseBackupsOfPostgres)
-    .superRefine(({ platform: one, platforms }, context) => {
+    .superRefine(({ platform: one, platforms, alarms, mail }, context) => {
+      for (const problem of routeProblems(alarms, mail)) context.addIssue({ code: 'custom', ...problem });
       if (one === undefined || platforms === undefined) return;
       const message = 'expected either platform or platforms: move the platform under platforms';
       context.addIssue({ code: 'custom', path: ['platforms'], message, params: { at: 'key' } });

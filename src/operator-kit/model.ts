@@ -99,6 +99,8 @@ export interface AuditReader {
     action?: string | undefined;
     subject?: string | undefined;
   }): Promise<AuditRecord[]>;
+  /** Returns the newest `limit` entries between both times, which are included, newest first. */
+  between(range: { from: number; to: number; limit: number }): Promise<AuditRecord[]>;
 }
 export interface AuditWriter extends AuditReader {
   add(entry: AuditEntry): Promise<void>;

@@ -88,7 +88,12 @@ export interface FormSpec<Deps, In = Input, Reply = unknown> {
    * Puts it in the rows of a view's list, or of a list in a view's object (`showTeam.members`): the view's name, and the
    * fields for a row; undefined: not in this row.
    */
-  inRows?: { of: string; fields(row: never): Readonly<Record<string, string | null>> | undefined };
+  inRows?: {
+    of: string;
+    /** Texts of its input that the row has a field for. */
+    asks?: readonly string[];
+    fields(row: never): Readonly<Record<string, string | null>> | undefined;
+  };
   isDangerous?: boolean;
   /** The page that follows the action, or its cancellation. */
   page(input: In): string;

@@ -94,6 +94,9 @@ export function describeOperators(storeOf: () => StoreOfOperators, now: number):
       oldest,
     ]);
     expect(await audit.page({ limit: 10, actor: 'bob' })).toEqual([]);
+    const between = (from: number, to: number, limit = 10) => audit.between({ from, to, limit });
+    expect(await between(now, now + 1)).toEqual([middle, oldest]);
+    expect(await between(now + 1, now + 9, 1)).toEqual([newest]);
     expect(await storeOf().transact((tx) => tx.audit.pruneOldest(now + 2, 1))).toBe(1);
     expect(await storeOf().transact((tx) => tx.audit.pruneOldest(now + 2, 10))).toBe(1);
     expect(await audit.page({ limit: 10 })).toEqual([newest]);

@@ -3,6 +3,7 @@ import { accountId, claim, dueWork, instance, now } from '../../test/support/row
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
 import { describeAccounts } from './accounts.suite.ts';
+import { describeAlarms } from './alarms.suite.ts';
 import { NotBindable } from './bindable.ts';
 import { describeClaims } from './claims.suite.ts';
 import { describeFigures } from './figures.suite.ts';
@@ -363,38 +364,7 @@ export function describeStore(name: string, { setup, teardown }: StoreOfSuite): 
       expect(await store.transact((tx) => tx.cordons.list())).toEqual([cordon]);
     });
 
-    it('keeps the start time and the acknowledgement of alarms, however often they are seen', async () => {
-      const alarm = {
-        kind: 'platform_down',
-        platform: 'east',
-        text: 'it is down',
-        acknowledgedBy: null,
-      } as const;
-      const put = (subject: string, at: number, text: string = alarm.text) =>
-        store.transact((tx) => tx.alarms.put({ ...alarm, subject, text, since: at, lastSeenAt: at }));
-      await put('west', now + 1);
-      await put('east', now);
-      const rows = await store.transact((tx) => tx.alarms.acknowledge({ kind: 'platform_down' }, 'ann'));
-      expect(rows).toHaveLength(2);
-      await put('east', now + 5, 'it is down still');
-      expect(await store.read.alarms.list()).toEqual([
-        {
-          ...alarm,
-          ...{ subject: 'east', text: 'it is down still', since: now, lastSeenAt: now + 5 },
-          acknowledgedBy: 'ann',
-        },
-        { ...alarm, subject: 'west', since: now + 1, lastSeenAt: now + 1, acknowledgedBy: 'ann' },
-      ]);
-      await store.transact((tx) => tx.alarms.removeSeenBefore(now + 5, ['disk_lost']));
-      expect(await store.read.alarms.list()).toHaveLength(2);
-      await store.transact((tx) => tx.alarms.removeSeenBefore(now + 5, ['disk_lost', 'platform_down']));
-      await store.transact((tx) => tx.alarms.remove({ kind: 'platform_suspect', subject: 'east' }));
-      expect((await store.read.alarms.list()).map(({ subject }) => subject)).toEqual(['east']);
-      await store.transact((tx) => tx.alarms.remove({ kind: 'platform_down', subject: 'east' }));
-      expect(await store.read.alarms.list()).toEqual([]);
-      const of = { kind: 'platform_down', subject: 'east' } as const;
-      expect(await store.transact((tx) => tx.alarms.acknowledge(of, 'ann'))).toEqual([]);
-    });
+    describeAlarms(() => store, now);
 
     describeOperators(() => store, now);
     describeFigures(() => store);

@@ -6,7 +6,7 @@ const PORTS = 'src/ports/';
 /** Without what both products show of operators' keys and audit log, which is made with the HTTP kit. */
 const OPERATORS = 'src/operator-kit/(?!http/|console/)';
 /** What an adapter is written against: the records and ports of the orchestrator, and nothing that decides. */
-const MODEL = 'src/((ports|keys|work|contract|orchestrator/model)/|operator-kit/model.ts)';
+const MODEL = 'src/((ports|keys|work|contract|orchestrator/model)/|operator-kit/(alarms/)?model.ts)';
 const CATALOG = 'src/orchestrator/catalog/catalog.ts';
 /** Everything but the command line, which nothing imports but `berth.ts` and `main.ts`. */
 const COMPOSITION = 'src/(?!cli/|(berth|main).ts)';
@@ -43,6 +43,7 @@ const directions: readonly (readonly [room: string, mayImport: string, packages?
   [
     'src/config/',
     'src/((ports|contract|orchestrator/catalog)/|drivers/(registry|kit/driver-definition).ts|' +
+      'operator-kit/alarms/model.ts|(orchestrator|marketplace)/model/alarm.ts|' +
       'marketplace/(model/options|providers/profile).ts|client/base-url.ts|work/lease-time.ts)',
   ],
   ['src/client/index.ts', 'src/((ports|contract|client)/|runtime/system.ts)'],

@@ -45,7 +45,14 @@ describe('the views', () => {
         deadlineAt: null,
       });
       await tx.marks.put('platform_down_since', at);
-      const alarm = { platform: 'default', text: 'look', since: at, lastSeenAt: at, acknowledgedBy: null };
+      const alarm = {
+        platform: 'default',
+        text: 'look',
+        since: at,
+        lastSeenAt: at,
+        acknowledgedBy: null,
+        note: null,
+      };
       await tx.alarms.put({ ...alarm, kind: 'orphan_machine', subject: 'berth-stray' });
       await tx.alarms.put({ ...alarm, kind: 'platform_down', subject: 'default' });
     });

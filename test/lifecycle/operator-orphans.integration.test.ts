@@ -181,7 +181,9 @@ describe('a decision about a machine that no live instance has', () => {
     const ref = `berth-${UNKNOWN}`;
     const since = berth.clock.now();
     const alarm = { kind: 'orphan_machine', subject: ref, platform: 'default', text: 'it is there' } as const;
-    await store.transact((tx) => tx.alarms.put({ ...alarm, since, lastSeenAt: since, acknowledgedBy: null }));
+    await store.transact((tx) =>
+      tx.alarms.put({ ...alarm, since, lastSeenAt: since, acknowledgedBy: null, note: null }),
+    );
     const decide = (action: 'adopt' | 'release' | 'destroy') =>
       decideOrphan.perform(deps, actor, { ref, action, dry_run: false });
     await decide('adopt');
@@ -228,6 +230,7 @@ describe('a decision about a machine that no live instance has', () => {
           since,
           lastSeenAt: since,
           acknowledgedBy: null,
+          note: null,
         });
     });
     const destroy = (ref: string) =>
@@ -255,11 +258,18 @@ describe('a decision about a machine that no live instance has', () => {
     } as const;
     const now = berth.clock.now();
     await store.transact((tx) =>
-      tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null }),
+      tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null, note: null }),
     );
     await expect(decideOrphan.perform(deps, actor, order)).rejects.toThrow('there is nothing to adopt');
     await store.transact((tx) =>
-      tx.alarms.put({ ...alarm, kind: 'leftover', since: now, lastSeenAt: now, acknowledgedBy: null }),
+      tx.alarms.put({
+        ...alarm,
+        kind: 'leftover',
+        since: now,
+        lastSeenAt: now,
+        acknowledgedBy: null,
+        note: null,
+      }),
     );
     await expect(decideOrphan.perform(deps, actor, order)).rejects.toThrow('Only parts of');
     expect(new Set(await audited(berth))).toEqual(new Set(['machine.adopt refused']));

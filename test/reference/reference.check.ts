@@ -8,7 +8,11 @@ import { parse } from 'yaml';
 import { checkConfig } from '../../src/config/check.ts';
 import { protocolJsonSchema } from '../../src/drivers/exec/protocol/json-schema.ts';
 import { drivers } from '../../src/drivers/registry.ts';
-import { alarmKinds } from '../../src/orchestrator/model/alarm.ts';
+import {
+  alarmKinds as marketAlarmKinds,
+  alarmKindFacts as marketKindFacts,
+} from '../../src/marketplace/model/alarm.ts';
+import { alarmKindFacts, alarmKinds } from '../../src/orchestrator/model/alarm.ts';
 import { rules as verdictRules } from '../../src/sandbox/verdict/rules.ts';
 import { blocksOf, root } from '../documents/pages.ts';
 import { configSchemas, placesOf } from './config-schemas.ts';
@@ -129,11 +133,18 @@ describe('docs/operations', () => {
     const named = [...runbook.matchAll(/^\| (`[a-z_` ]+`) \|/gm)].flatMap(
       ([, kinds = '']) => kinds.match(/[a-z_]+/g) ?? [],
     );
-    expect(named.toSorted()).toEqual([...alarmKinds].toSorted());
+    expect(named.toSorted()).toEqual([...new Set([...alarmKinds, ...marketAlarmKinds])].toSorted());
     const sections = [...runbook.matchAll(/^## (.+)$/gm)].map(
-      ([, heading = '']) => `runbook.md#${heading.toLowerCase().replaceAll(' ', '-')}`,
+      ([, heading = '']) =>
+        `runbook.md#${heading
+          .toLowerCase()
+          .replace(/[^a-z0-9 -]/g, '')
+          .replaceAll(' ', '-')}`,
     );
     const lost = rules.filter(({ annotations }) => !sections.includes(annotations.runbook));
     expect(lost.map(({ alert }) => alert)).toEqual([]);
+    const facts = [...Object.values(alarmKindFacts), ...Object.values(marketKindFacts)];
+    const unknown = facts.filter((one) => !sections.includes(`runbook.md#${one.runbook}`));
+    expect(unknown).toEqual([]);
   });
 });

@@ -25,10 +25,20 @@ export function marketplaceActionCommand(name: string): Command {
     const needsCatalogs = NEED_CATALOGS.has(`${name} ${command.name()}`);
     const local = actionOn(marketplaceStores, loadMarketplaceFor, async (deps, ...args: unknown[]) => {
       const selling = deps.config.providers.filter(({ retired }) => !retired);
-      const providers = () => new Map(selling.map(({ id }) => [id, null]));
-      const { maxLosses } = defaultOptions;
+      const alarmRoutes = async () =>
+        (await import('../../compose/server/alarm-routes.ts')).createAlarmRoutes(
+          deps.config,
+          process.env,
+          deps.clock,
+        );
+      const known = {
+        ...deps,
+        alarmRoutes,
+        providers: () => new Map(selling.map(({ id }) => [id, null])),
+        maxLosses: defaultOptions.maxLosses,
+      };
       const run = (more?: Pick<OperationDeps, 'sellers' | 'options' | 'log'>) =>
-        body(localTarget({ ...deps, providers, maxLosses, ...more } as typeof deps & OperationDeps), ...args);
+        body(localTarget({ ...known, ...more } as typeof known & OperationDeps), ...args);
       if (!needsCatalogs) return run();
       const { withProviders } = await import('../../compose/marketplace/providers.ts');
       const { toMarketplaceOptions } = await import('../../compose/marketplace/options.ts');

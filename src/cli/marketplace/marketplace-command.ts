@@ -31,6 +31,8 @@ const commands: LazyCommands = {
   sales: ['pause and resume the sales of a provider, a region or an offer'],
   mail: ['list the mails: sent, due and given up; retry one'],
   operators: ['create, list and revoke the keys of the admin listener'],
+  alarms: ['open alarms of all servers, those that ended, and who is told'],
+  timeline: ['what happened between two times: alarms, actions, restarts, deployments, mails'],
   audit: ['actions of operators: who, from where, and the outcome'],
   losses: ['resources that providers answer 404 for: how many ended, and which are held'],
   backup: [

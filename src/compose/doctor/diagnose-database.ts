@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
 import { toByteSize } from '../../contract/byte-size.ts';
-import { lowDisk } from '../../orchestrator/queue/housekeeping.ts';
+import { lowDisk } from '../../operator-kit/alarms/disk.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, remedies, warning } from '../../ports/diagnosis.ts';
 import { fileProblem } from '../../ports/errors.ts';

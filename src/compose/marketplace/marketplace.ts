@@ -1,5 +1,7 @@
 import type { RequestListener } from 'node:http';
+import { hostname } from 'node:os';
 import { packageVersion } from '../../config/package-root.ts';
+import type { Backups } from '../../config/server-schema.ts';
 import { adminApp, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
 import { createEnforcement } from '../../marketplace/deployments/enforcement.ts';
@@ -13,9 +15,11 @@ import { BillingJob } from '../../marketplace/ledger/billing-job.ts';
 import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
 import type { Mailer } from '../../marketplace/mail/mailer.ts';
 import { createStockAlerts } from '../../marketplace/mail/stock-alerts.ts';
+import { type AlarmKind, alarmKindFacts } from '../../marketplace/model/alarm.ts';
 import { ensureInstallationId } from '../../marketplace/model/names.ts';
 import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/model/options.ts';
 import type { Store } from '../../marketplace/model/store.ts';
+import { AlarmWatch } from '../../marketplace/operate/alarm-watch.ts';
 import { figureSource } from '../../marketplace/operate/figures/source.ts';
 import { Housekeeping } from '../../marketplace/operate/housekeeping.ts';
 import {
@@ -27,6 +31,8 @@ import {
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
 import { Authenticator } from '../../marketplace/teams/authenticate.ts';
+import { Alarms } from '../../operator-kit/alarms/alarms.ts';
+import { AlarmNotifier, type AlarmRoute } from '../../operator-kit/alarms/notifier.ts';
 import { FigureRecorder } from '../../operator-kit/figures/recorder.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
@@ -36,6 +42,8 @@ import { Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { AnswerDeadline, withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
+import { type MakeBackup, scheduledBackups } from '../server/backups.ts';
+import { certificateAlarms } from '../server/certificate-alarms.ts';
 import type { OperatorParts } from './operator-deps.ts';
 import type { MarketplaceOperators } from './operators.ts';
 
@@ -62,10 +70,13 @@ export interface MarketplaceDeps {
   tracing?: Tracing | undefined;
   /** Returns the free space on the database's disk. Absent if the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
-  /** Copies of the database on a schedule. */
-  backups?: { poll(): Promise<void> } | undefined;
+  /** The schedule of copies of the database, and what makes one; default: none. */
+  backups?: Backups | undefined;
+  makeBackup?: MakeBackup | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
+  /** Who is told about alarms; default: nobody. The marketplace closes them. */
+  alarmRoutes?: readonly AlarmRoute[];
 }
 
 export interface Marketplace {
@@ -88,6 +99,7 @@ export interface Marketplace {
   workers: ProviderWorkers;
   billing: BillingJob;
   mail: MailDispatcher;
+  alarmWatch: AlarmWatch;
   stockAlerts: ReturnType<typeof createStockAlerts>;
   /** Makes the server not ready. Requests are still answered. */
   beginDrain(): void;
@@ -140,12 +152,19 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     writes,
     readStore: () => promptStore.read.settings.get('installation_id'),
   });
-  const { certificates = new Certificates({ clock, log }), operatorHosts: hosts } = parts;
+  const { certificates = new Certificates({ clock, log }), operatorHosts: hosts, alarmRoutes = [] } = parts;
+  const alarms = new Alarms<AlarmKind>({ store, clock, log, kinds: alarmKindFacts, server: hostname() });
+  const { diskRoom } = parts;
+  const watch = new AlarmWatch({ store, clock, log, alarms, providers, workers, diskRoom });
+  const notifier = new AlarmNotifier({
+    ...{ store, clock, log, alarms, kinds: alarmKindFacts, routes: alarmRoutes },
+  });
   const metrics = new Metrics({
     ...deps,
     store: promptStore,
     workers,
-    diskRoom: parts.diskRoom,
+    diskRoom,
+    alarms,
     writes,
     certificates,
     version: packageVersion(),
@@ -161,12 +180,16 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     metrics,
     trustedProxies,
     nextId,
+    alarmRoutes: () => alarmRoutes,
   };
   const forOperators = hosts ? (await import('./operators.ts')).composeOperators(operatorParts) : undefined;
+  const backups = scheduledBackups({
+    ...{ backups: parts.backups, product: 'marketplace', clock, log, alarms, make: parts.makeBackup },
+  });
   const housekeeping = new Housekeeping({
     authenticators: [authenticator, ...(forOperators === undefined ? [] : [forOperators.operators])],
     audit: forOperators && { store, keptMs: options.auditKeptMs },
-    also: () => void parts.backups?.poll(),
+    also: () => void backups?.poll(),
     figures:
       forOperators &&
       new FigureRecorder({
@@ -198,10 +221,11 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
   const standingOrders = createStandingOrders(deps, retired);
-  const jobs = [billing, standingOrders, workers, stockAlerts, mail, housekeeping];
+  await alarms.sync();
+  const jobs = [billing, standingOrders, workers, stockAlerts, mail, housekeeping, notifier, watch];
   providers.start();
   for (const job of jobs) job.start();
-  certificates.start();
+  certificates.start(certificateAlarms(alarms));
   return {
     app,
     admin,
@@ -213,6 +237,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     workers,
     billing,
     mail,
+    alarmWatch: watch,
     stockAlerts,
     listener: createListener(app, { log, rateLimits, nextId, trustedProxies }),
     refuse: refuseWire(rateLimits),

@@ -18,13 +18,14 @@ import {
 import { type GpuTypes, parseGpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import type { ProviderProfile } from '../../marketplace/providers/profile.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { Fatal, fileProblem } from '../../ports/errors.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { Certificates } from '../../runtime/certificates.ts';
 import { createLog } from '../../runtime/log.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { createSshProbe } from '../../ssh/probe.ts';
+import { readSecretOf } from '../server/secret.ts';
 import { toMarkups } from './options.ts';
 
 /** Loads the bundled file of the providers' GPU names. */
@@ -145,34 +146,4 @@ export function hourlyLog({ clock, log }: Pick<Parts, 'clock' | 'log'>): NonNull
     loggedAt.set(key, now);
     log.warn({ provider, problem }, 'part of a list cannot be read');
   };
-}
-
-/**
- * Reads a secret from a variable, or from the file that VARIABLE_FILE names. No message contains any part of it.
- * @throws {Fatal} if it is missing or empty; `what` describes its use
- */
-export function readSecretOf(
-  variable: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-  what: string,
-): string {
-  const given = variable && env[variable];
-  const file = env[`${variable}_FILE`];
-  const secret = (given || (file ? readFile(file, what) : '')).trim();
-  if (secret !== '') return secret;
-  throw new Fatal(
-    file && !given
-      ? `The file ${file} is empty, and should hold ${what}.`
-      : `The environment variable ${variable} is not set, and should hold ${what}; or ${variable}_FILE the path of a file with it.`,
-  );
-}
-
-function readFile(file: string, what: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new Fatal(`The file ${file} cannot be read (${fileProblem(error)}), and should hold ${what}.`, {
-      cause: error,
-    });
-  }
 }

@@ -8,7 +8,7 @@ export function operatorDepsOf(
   { adminParts, reload }: Pick<Orchestrator, 'adminParts' | 'reload'>,
   config: Config,
 ) {
-  const { http, facts, store, maxLosses } = adminParts;
+  const { http, facts, store, maxLosses, alarmRoutes } = adminParts;
   const configured = platformFactsOf(config);
   const lastBackup = lastBackupOf(config.backups, 'berth');
   return {
@@ -16,6 +16,7 @@ export function operatorDepsOf(
     ...(lastBackup && { lastBackup }),
     store,
     maxLosses,
+    alarmRoutes,
     reload,
     supply: http.supply,
     platforms: new Map(

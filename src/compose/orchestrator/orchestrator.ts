@@ -4,11 +4,14 @@ import { platformsOf } from '../../config/platforms.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FindProblem, readiness } from '../../http/api/operations.ts';
 import { requestIds } from '../../http/api/request-context.ts';
+import { checkDisk } from '../../operator-kit/alarms/disk.ts';
+import { AlarmNotifier, type AlarmRoute } from '../../operator-kit/alarms/notifier.ts';
 import { FigureRecorder } from '../../operator-kit/figures/recorder.ts';
 import { Operators } from '../../operator-kit/keys.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { CheckPassword } from '../../orchestrator/accounts/password-checks.ts';
 import { Alarms } from '../../orchestrator/alarms/alarms.ts';
+import { findSilenced } from '../../orchestrator/alarms/silenced.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { createApp } from '../../orchestrator/http/app.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
@@ -18,7 +21,7 @@ import {
   type PolledReadAnswers,
 } from '../../orchestrator/http/listener.ts';
 import { WorkMetrics } from '../../orchestrator/http/metrics.ts';
-import type { AlarmKey } from '../../orchestrator/model/alarm.ts';
+import { alarmKindFacts } from '../../orchestrator/model/alarm.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { OrphanRequests } from '../../orchestrator/operate/actions/orphans.ts';
 import { type Reloaded, Reloader } from '../../orchestrator/operate/actions/reload.ts';
@@ -29,24 +32,24 @@ import type { Failpoint } from '../../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../../orchestrator/platform/not-found-guard.ts';
 import type { LossCapOptions, ReconcileOptions } from '../../orchestrator/platform/options.ts';
 import { RunningEndpoints } from '../../orchestrator/platform/sightings.ts';
-import { checkDisk, Housekeeping } from '../../orchestrator/queue/housekeeping.ts';
+import { Housekeeping } from '../../orchestrator/queue/housekeeping.ts';
 import {
   ensureInstallation,
   knownPlatforms,
   leftPlatforms,
 } from '../../orchestrator/reconciliation/installation.ts';
 import { shareRestore } from '../../orchestrator/reconciliation/restored-rows.ts';
-import type { KnownCertificate } from '../../ports/certificates.ts';
 import { type Clock, DAY_MS, type Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { Tracing } from '../../ports/tracing.ts';
-import { type CertificateListener, Certificates } from '../../runtime/certificates.ts';
+import { Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
 import { isClockInSync } from '../../work/lease-time.ts';
-import { type MakeBackup, ScheduledBackups } from '../server/backups.ts';
+import { type MakeBackup, scheduledBackups } from '../server/backups.ts';
+import { certificateAlarms } from '../server/certificate-alarms.ts';
 import { composeHttp } from './http-deps.ts';
 import {
   composeWork,
@@ -86,6 +89,8 @@ export interface OrchestratorDeps {
   certificates?: Certificates;
   /** Whether it keeps figures over time, for an admin listener. */
   keepsFigures?: boolean;
+  /** Who is told about alarms; default: nobody. The orchestrator closes them. */
+  alarmRoutes?: readonly AlarmRoute[];
 }
 
 /** What an admin listener needs. The rest of its code is loaded only with that listener. */
@@ -99,6 +104,7 @@ interface AdminParts {
   findProblem: FindProblem;
   nextId: () => string;
   server: string;
+  alarmRoutes: () => readonly AlarmRoute[];
 }
 
 export interface Orchestrator {
@@ -141,7 +147,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const sampled = { supply: http.supply, platforms: [...platforms.keys()] };
   const figures =
     calls && new FigureRecorder({ ...deps, source: figureSource({ ...deps, ...sampled, calls }) });
-  const { reloader, housekeeping } = composeUpkeep(deps, {
+  const { reloader, housekeeping, notifier } = composeUpkeep(deps, {
     figures,
     authenticators: [http.authenticator, operators],
     orphanActions: work.orphanActions,
@@ -161,6 +167,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   await reloader.begin();
   await work.start();
   housekeeping.start();
+  notifier.start();
   certificates.start(certificateAlarms(alarms));
   const polls = createPolledReadAnswers({ ...http, nextId });
   return {
@@ -175,6 +182,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       findProblem,
       nextId,
       server: alarms.server,
+      alarmRoutes: () => deps.alarmRoutes,
     },
     polls,
     listener: createListener(app, polls, { ...http, nextId }),
@@ -189,7 +197,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       http.failedLogins.close();
       http.passwordChecks.close();
       // Both stop concurrently: a platform that does not answer uses up the time limit.
-      await Promise.all([housekeeping.stop(), work.stop()]);
+      await Promise.all([housekeeping.stop(), work.stop(), notifier.stop()]);
       await figures?.stop();
       certificates.stop();
       await alarms.sync();
@@ -213,8 +221,8 @@ async function withDefaults(given: OrchestratorDeps) {
   const alarms = new Alarms({ store, clock, log, server: hostname() });
   // The default probe's SSH client is a fifth of all code. It is not loaded if another probe is given.
   const { probe = (await import('../../ssh/probe.ts')).createSshProbe() } = given;
-  const { certificates = new Certificates({ clock, log }) } = given;
-  return { ...given, log, probe, store, writes, alarms, work: new WorkMetrics(), certificates };
+  const { certificates = new Certificates({ clock, log }), alarmRoutes = [] } = given;
+  return { ...given, alarmRoutes, log, probe, store, writes, alarms, work: new WorkMetrics(), certificates };
 }
 
 /** Reads the id of the installation, and the known platforms that no driver serves. */
@@ -256,7 +264,17 @@ function composeWorks(
 
 /** Composes reloads and the periodic jobs beside the platforms' work. */
 function composeUpkeep(
-  { config, store, clock, log, alarms, reload = () => nothingToReload(config), diskRoom, makeBackup }: Deps,
+  {
+    config,
+    store,
+    clock,
+    log,
+    alarms,
+    reload = () => nothingToReload(config),
+    diskRoom,
+    makeBackup,
+    alarmRoutes,
+  }: Deps,
   {
     orphanActions: act,
     figures,
@@ -268,7 +286,9 @@ function composeUpkeep(
 ) {
   const orphanRequests = new OrphanRequests({ store, clock, log, alarms, act });
   const reloader = new Reloader({ store, clock, log, alarms, load: reload });
-  const backups = backupsOf({ config, clock, log, alarms, makeBackup });
+  const backups = scheduledBackups({
+    ...{ backups: config.backups, product: 'berth', clock, log, alarms, make: makeBackup },
+  });
   const { tombstones_days, history_days, audit_days } = config.retention;
   const housekeeping = new Housekeeping({
     store,
@@ -288,22 +308,11 @@ function composeUpkeep(
       await figures?.run();
     },
   });
-  return { reloader, housekeeping };
-}
-
-function backupsOf({
-  config: { backups },
-  alarms,
-  makeBackup: make,
-  ...parts
-}: Pick<Deps, 'config' | 'clock' | 'log' | 'alarms' | 'makeBackup'>): ScheduledBackups | undefined {
-  if (backups === undefined || make === undefined) return undefined;
-  const key: AlarmKey = { kind: 'backup_failed', subject: alarms.server };
-  const alarm = {
-    raise: (text: string, detail: string) => alarms.raise({ ...key, platform: null, text, detail }),
-    end: () => alarms.end(key),
-  };
-  return new ScheduledBackups({ ...parts, backups, product: 'berth', make, alarm });
+  const notifier = new AlarmNotifier({
+    ...{ store, clock, log, alarms, kinds: alarmKindFacts, routes: alarmRoutes },
+    findSilenced: (open) => findSilenced({ store, clock }, open),
+  });
+  return { reloader, housekeeping, notifier };
 }
 
 function nothingToReload({ catalog }: Config): Reloaded {
@@ -352,21 +361,4 @@ function searchedUntil(platforms: PlatformStates): ReadonlyMap<string, number> {
       return until === null ? [] : [[name, until] as const];
     }),
   );
-}
-
-/** Raises alarms for certificates that end soon. The API's alarm belongs to this server, a driver's to all servers. */
-function certificateAlarms(alarms: Alarms): CertificateListener {
-  const keyOf = ({ use, name }: KnownCertificate): AlarmKey => ({
-    kind: 'certificate_ending',
-    subject: use === 'api' ? alarms.server : `${name}/${use}`,
-  });
-  return {
-    endsSoon: (certificate, text) =>
-      // `Certificates` has already logged it.
-      alarms.raise(
-        { ...keyOf(certificate), platform: certificate.use === 'api' ? null : certificate.name, text },
-        { error: () => undefined },
-      ),
-    isRenewed: (certificate) => alarms.end(keyOf(certificate)),
-  };
 }

@@ -7,7 +7,7 @@ import { requestIds } from '../../http/api/request-context.ts';
 import { ApiError } from '../../marketplace/contract/errors.ts';
 import { refuseWire } from '../../marketplace/http/errors.ts';
 import { type RateLimits, rateLimitHeaders } from '../../marketplace/http/rate-limits.ts';
-import { type Mailer, SmtpMailer } from '../../marketplace/mail/mailer.ts';
+import type { Mailer } from '../../marketplace/mail/mailer.ts';
 import { defaultRateLimits, noRateLimits, type RateLimitOptions } from '../../marketplace/model/options.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
@@ -19,15 +19,15 @@ import { systemRandom } from '../../runtime/system.ts';
 import { openTracing } from '../../runtime/tracing/open-tracing.ts';
 import { type MarketplaceDeps, startMarketplace } from '../marketplace/marketplace.ts';
 import { toMarketplaceOptions } from '../marketplace/options.ts';
-import { createClients, loadGpuTypes, readSecretOf } from '../marketplace/providers.ts';
-import { type MakeBackup, ScheduledBackups } from '../server/backups.ts';
+import { createClients, loadGpuTypes } from '../marketplace/providers.ts';
+import { createAlarmRoutes, createSmtpMailer } from '../server/alarm-routes.ts';
+import type { MakeBackup } from '../server/backups.ts';
 import { createServerClock } from '../server/clock.ts';
 import { marketplaceStores } from '../stores/marketplace.ts';
+import { auditServer } from './audit-server.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
 const ADMIN_PORT = 9081;
-/** TLS begins with the first byte there. */
-const SMTPS_PORT = 465;
 
 export interface ServeMarketplaceOptions {
   config: MarketplaceConfig;
@@ -44,7 +44,7 @@ export interface ServingMarketplace extends Served {
 export async function serveMarketplace({
   config,
   env,
-  makeBackup: make,
+  makeBackup,
 }: ServeMarketplaceOptions): Promise<ServingMarketplace> {
   if (config.providers.length === 0)
     throw new Fatal(
@@ -85,7 +85,7 @@ export async function serveMarketplace({
       });
       undo.unshift(() => tracing?.close());
       const { host, hosts } = config.server.admin;
-      return startMarketplace({
+      const started = await startMarketplace({
         tracing,
         certificates,
         store,
@@ -98,22 +98,17 @@ export async function serveMarketplace({
         gpuTypes,
         operatorHosts: [host, ...hosts],
         nextId,
-        backups:
-          config.backups &&
-          make &&
-          new ScheduledBackups({
-            product: 'marketplace',
-            backups: config.backups,
-            clock,
-            log,
-            make,
-            alarm: failureLog(log),
-          }),
+        backups: config.backups,
+        makeBackup,
+        alarmRoutes: createAlarmRoutes(config, env, clock),
         diskRoom: isPostgres(config.database)
           ? undefined
           : () => diskRoomOf(dirname(sqlitePath(config.database))),
         ...settingsOf(config),
       });
+      await auditServer({ store, clock, log }, 'server.start');
+      undo.unshift(() => auditServer({ store, clock, log }, 'server.stop'));
+      return started;
     },
   ).catch(async (error) => {
     for (const { client } of providers) await client.close();
@@ -142,13 +137,6 @@ function unopenedLimits(config: MarketplaceConfig, clock: Clock): Pick<RateLimit
   return { peek: () => ({ limit, remaining: limit, endsAt: clock.now() + windowMs }) };
 }
 
-function failureLog(log: Log) {
-  return {
-    raise: (text: string, detail: string) => log.error({ detail }, text),
-    end: () => undefined,
-  };
-}
-
 /** Creates the mailer for the configured SMTP server. Without one it returns null and logs that. */
 function createMailer(
   { mail }: MarketplaceConfig,
@@ -161,9 +149,5 @@ function createMailer(
     );
     return null;
   }
-  const { host, port, user, password_env, from } = mail;
-  const server = { host, port, secure: port === SMTPS_PORT, from };
-  if (user === undefined) return new SmtpMailer(server);
-  const password = readSecretOf(password_env, env, `the password of ${user} at ${host}`);
-  return new SmtpMailer({ ...server, user, password });
+  return createSmtpMailer(mail, env);
 }

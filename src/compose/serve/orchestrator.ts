@@ -9,6 +9,7 @@ import type { Environment } from '../../config/settings.ts';
 import { ApiError } from '../../contract/errors.ts';
 import { requestIds } from '../../http/api/request-context.ts';
 import { digestSecret, readSecret } from '../../keys/api-key.ts';
+import type { AlarmRoute } from '../../operator-kit/alarms/notifier.ts';
 import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
 import { refuseWire } from '../../orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
@@ -28,6 +29,7 @@ import { configuredDrivers } from '../drivers/driver-settings.ts';
 import type { MakeBackup } from '../server/backups.ts';
 import { createServerClock, type ServerClock } from '../server/clock.ts';
 import { orchestratorStores } from '../stores/orchestrator.ts';
+import { auditServer } from './audit-server.ts';
 import { startWithAdmin } from './orchestrator-admin.ts';
 import { reloadOf } from './reload.ts';
 import { openToServe, type Served, serve } from './serve.ts';
@@ -136,10 +138,14 @@ export async function serveOrchestrator(
         makeBackup,
         diskRoom: isPostgres(config.database) ? undefined : () => diskRoomOf(folderOf(config.database)),
         certificates,
+        alarmRoutes: await alarmRoutesOf(config, env, clock),
       };
       const checks = new PlatformChecks(opening, clock);
       undo.unshift(() => checks.stop());
-      return { ...(await startWithAdmin(parts, checks)), apiKey };
+      const started = await startWithAdmin(parts, checks);
+      await auditServer(parts, 'server.start');
+      undo.unshift(() => auditServer(parts, 'server.stop'));
+      return { ...started, apiKey };
     },
   );
   const reload = async (): Promise<void> => void (await product.reload(SIGNAL));
@@ -152,6 +158,12 @@ export async function serveOrchestrator(
  */
 function folderOf(database: string): string {
   return isPostgres(database) ? join(tmpdir(), 'berth') : dirname(sqlitePath(database));
+}
+
+/** The code of HTTP calls and mail is loaded only with a route. */
+async function alarmRoutesOf(config: Config, env: Environment, clock: Clock): Promise<AlarmRoute[]> {
+  if (config.alarms.routes.length === 0) return [];
+  return (await import('../server/alarm-routes.ts')).createAlarmRoutes(config, env, clock);
 }
 
 /** The platforms, for the log line at startup. */

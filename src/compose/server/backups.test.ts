@@ -21,12 +21,13 @@ const write: MakeBackup = async (file) => writeFileSync(file, 'copy');
 
 function schedule(make: MakeBackup = write, keep = 3) {
   const backups = { folder, every_hours: 24, keep };
-  const alarm = {
-    raise: (text: string, detail: string) => told.push(`${text}: ${detail}`),
-    end: () => told.push('ended'),
+  const alarms = {
+    server: 'here',
+    raise: ({ text, detail }: { text: string; detail?: string }) => void told.push(`${text}: ${detail}`),
+    end: () => void told.push('ended'),
   };
   const log = { info: () => undefined, warn: () => undefined };
-  return new ScheduledBackups({ backups, product: 'berth', clock: { now: () => now }, log, make, alarm });
+  return new ScheduledBackups({ backups, product: 'berth', clock: { now: () => now }, log, make, alarms });
 }
 
 it('makes a copy a day, also over restarts, and keeps the newest', async () => {

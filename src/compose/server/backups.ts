@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Backups } from '../../config/server-schema.ts';
+import type { Alarms } from '../../operator-kit/alarms/alarms.ts';
 import { type Clock, HOUR_MS } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 
@@ -24,7 +25,19 @@ interface Parts {
   clock: Pick<Clock, 'now'>;
   log: Pick<Log, 'info' | 'warn'>;
   make: MakeBackup;
-  alarm: { raise(text: string, detail: string): void; end(): void };
+  alarms: Pick<Alarms<'backup_failed'>, 'raise' | 'end' | 'server'>;
+}
+
+/** Undefined: there is no schedule. */
+export function scheduledBackups({
+  backups,
+  make,
+  ...parts
+}: Omit<Parts, 'backups' | 'make'> & {
+  backups: Backups | undefined;
+  make: MakeBackup | undefined;
+}): ScheduledBackups | undefined {
+  return backups && make && new ScheduledBackups({ ...parts, backups, make });
 }
 
 /** Copies the database on a schedule, and deletes old copies. The folder says when the last one was made. */
@@ -52,13 +65,14 @@ export class ScheduledBackups {
   }
 
   async #copy(newest: Backup | undefined): Promise<void> {
-    const { backups, product, clock, log, make, alarm } = this.#parts;
+    const { backups, product, clock, log, make, alarms } = this.#parts;
+    const alarm = { kind: 'backup_failed', subject: alarms.server } as const;
     const file = join(backups.folder, nameOf(product, clock.now()));
     try {
       mkdirSync(backups.folder, { recursive: true, mode: 0o700 });
       removeDrafts(backups.folder, product);
       await make(file);
-      alarm.end();
+      alarms.end(alarm);
       log.info({ file }, 'the database was backed up');
       const all = listBackups(backups.folder, product);
       for (const old of all.slice(0, -backups.keep)) rmSync(old.file, { force: true });
@@ -66,10 +80,12 @@ export class ScheduledBackups {
       this.#retryAt = Math.max(this.#retryAt, clock.now() + RETRY_MS);
       const reason = error instanceof Error ? error.message : String(error);
       const last = newest === undefined ? 'there is none' : `the last one is ${basename(newest.file)}`;
-      alarm.raise(
-        'a scheduled backup failed: correct the cause in the details; it is tried again every hour',
-        `${last}; ${reason}`,
-      );
+      alarms.raise({
+        ...alarm,
+        platform: null,
+        text: 'a scheduled backup failed: correct the cause in the details; it is tried again every hour',
+        detail: `${last}; ${reason}`,
+      });
     }
   }
 }

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { parseBaseUrl } from '../../client/base-url.ts';
+import { alarmKinds } from '../../marketplace/model/alarm.ts';
 import { defaultOptions } from '../../marketplace/model/options.ts';
 import { DAY_MS } from '../../ports/clock.ts';
+import { alarmsSchema, routeProblems, smtpSchema, variableSchema } from '../alarms-schema.ts';
 import {
   backupsSchema,
   databaseSchema,
@@ -12,11 +14,6 @@ import {
 import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
 
 const text = z.string().min(1).max(1000);
-
-/** The name of the environment variable that has a secret. If it is not set, NAME_FILE has the path of a file with it. */
-const variableSchema = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable');
 
 const markupShape = {
   /** Percentage of the provider's price, with at most two decimals. */
@@ -158,7 +155,7 @@ const retentionSchema = z
       .max(36_500)
       .nullable()
       .default(mailsKeptMs === null ? null : mailsKeptMs / DAY_MS),
-    /** The actions of operators. */
+    /** The actions of operators, and alarms that ended. */
     audit_days: z
       .int()
       .min(1)
@@ -166,21 +163,6 @@ const retentionSchema = z
       .default(auditKeptMs / DAY_MS),
   })
   .prefault({});
-
-const smtpSchema = z
-  .strictObject({
-    host: text,
-    /** On port 465 TLS begins with the first byte. On others, STARTTLS is used if the server offers it. */
-    port: z.int().min(1).max(65_535).default(587),
-    user: text.optional(),
-    password_env: variableSchema.optional(),
-    /** Such as `Marketplace <no-reply@example.com>`. */
-    from: text,
-  })
-  .refine(({ user, password_env }) => (user === undefined) === (password_env === undefined), {
-    path: ['user'],
-    error: 'expected a user with password_env, or neither',
-  });
 
 const originSchema = z
   .string()
@@ -203,12 +185,14 @@ export const marketplaceConfigSchema = z
     backups: backupsSchema,
     /** If absent, mails are stored and not sent. */
     mail: smtpSchema.optional(),
+    alarms: alarmsSchema(alarmKinds, 'providers'),
     /** Whether the limits of M: apply. Without them, another server must limit requests. */
     rate_limits: z.boolean().default(true),
     log_level: logLevelSchema,
   })
   .superRefine(refuseBackupsOfPostgres)
-  .superRefine(({ providers }, context) => {
+  .superRefine(({ providers, alarms, mail }, context) => {
+    for (const problem of routeProblems(alarms, mail)) context.addIssue({ code: 'custom', ...problem });
     for (const [index, { id, base_url, profile, allow_private, retired }] of providers.entries()) {
       const issue = (key: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['providers', index, key], message });

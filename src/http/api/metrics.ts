@@ -148,6 +148,25 @@ export class ServerMetrics {
     add('size_bytes', 'Size of the disk of a SQLite database.', 'size');
   }
 
+  /** The open alarms by kind. `add` counts those that are no rows. */
+  protected addAlarmMetrics(
+    prefix: string,
+    alarms: { listOpen(): { kind: string; acknowledgedBy: string | null }[] },
+    kinds: readonly string[],
+    add: (counts: Map<string, number>) => Map<string, number> = (counts) => counts,
+  ): void {
+    this.gaugeBy('kind', `${prefix}_alarms`, 'Open alarms of all servers.', async () => {
+      const counts = new Map<string, number>(kinds.map((kind) => [kind, 0]));
+      for (const { kind } of alarms.listOpen()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      return add(counts);
+    });
+    this.gauge(
+      `${prefix}_alarms_unacknowledged`,
+      'Open alarms that are not acknowledged.',
+      () => alarms.listOpen().filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
+    );
+  }
+
   protected include(figures: Figures): void {
     this.#others.push(figures);
   }

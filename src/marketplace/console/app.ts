@@ -1,10 +1,12 @@
 import type { Hono } from 'hono';
+import { alarmRoutesView } from '../../operator-kit/alarms/operations.ts';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
 import type { ConsoleEnv, ConsoleParts } from '../../operator-kit/console/deps.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
-import { type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
+import { belowAlarms, type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
+import { alarmsView, endedAlarmsView } from '../operate/alarms.ts';
 import { listStockAlerts } from '../operate/commands.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
 import { listKeys, listUsers } from '../operate/people.ts';
@@ -16,6 +18,7 @@ import { lossesView } from '../operate/views/losses.ts';
 import { mailsView } from '../operate/views/mails.ts';
 import { providersView } from '../operate/views/providers.ts';
 import { teamsView, teamView } from '../operate/views/teams.ts';
+import { timeline } from '../operate/views/timeline.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { billPage } from './pages/bill.ts';
 import { billForm, verdictSection } from './pages/books.ts';
@@ -27,6 +30,8 @@ const look: Look = {
   brand: 'Berth marketplace',
   tabs: [
     { path: '/console', name: 'Overview' },
+    { path: '/console/alarms', name: 'Alarms' },
+    { path: '/console/timeline', name: 'Timeline' },
     { path: '/console/providers', name: 'Providers' },
     { path: '/console/sales-pauses', name: 'Sales' },
     { path: '/console/losses', name: 'Losses' },
@@ -55,6 +60,10 @@ const page = (view: Operation<ConsoleDeps>, extras?: PageExtras<ConsoleDeps>) =>
 /** Every page under `/console`, by path. */
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
+  page(alarmsView, { below: belowAlarms }),
+  page(endedAlarmsView),
+  page(alarmRoutesView),
+  page(timeline),
   page(providersView, { below: figuresOfProviders }),
   page(salesPausesView),
   page(lossesView),
@@ -90,12 +99,9 @@ export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
     pages,
     actions: operations,
     markTab: async ({ store: { read } }) => {
-      const held = await read.losses.countHeld();
-      return {
-        path: '/console/losses',
-        count: held.reduce((sum, one) => sum + one.count, 0),
-        tone: 'bad',
-      };
+      const open = await read.alarms.list();
+      const isNew = open.some(({ acknowledgedBy }) => acknowledgedBy === null);
+      return { path: '/console/alarms', count: open.length, tone: isNew ? 'bad' : 'wait' };
     },
   });
 }

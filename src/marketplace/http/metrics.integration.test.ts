@@ -22,6 +22,7 @@ beforeEach(async () => {
     workers: setup.workers,
     writes: { areWritesTaken: true },
     certificates: { list: () => [] },
+    alarms: { listOpen: () => [] },
   });
 });
 afterEach(() => setup.close());

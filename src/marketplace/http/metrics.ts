@@ -6,8 +6,10 @@ import {
   ServerMetrics,
   secondsOverdue,
 } from '../../http/api/metrics.ts';
+import type { Alarms } from '../../operator-kit/alarms/alarms.ts';
 import { type Clock, DAY_MS } from '../../ports/clock.ts';
 import { activeStatuses } from '../contract/deployment.ts';
+import { alarmKinds } from '../model/alarm.ts';
 import type { Reader, Store } from '../model/store.ts';
 import { readVerdict } from '../operate/views/books.ts';
 import type { Providers } from '../providers/provider.ts';
@@ -23,6 +25,7 @@ interface Deps {
   writes: { areWritesTaken: boolean };
   diskRoom?: (() => Promise<{ free: number; size: number } | undefined>) | undefined;
   certificates: CertificateList;
+  alarms: Pick<Alarms, 'listOpen'>;
 }
 
 export class Metrics extends ServerMetrics {
@@ -38,6 +41,7 @@ export class Metrics extends ServerMetrics {
     });
     this.#addStoreMetrics(deps);
     this.#addProviderMetrics(deps);
+    this.addAlarmMetrics('berth_marketplace', deps.alarms, alarmKinds);
     this.addDiskMetrics('berth_marketplace', async () => deps.diskRoom?.());
   }
 

@@ -56,11 +56,17 @@ export class SmtpMailer implements Mailer {
     });
   }
 
-  async send({ id, to, subject, text }: Parameters<Mailer['send']>[0]): Promise<void> {
+  /** Several recipients get one mail, which fails only if the server accepts none of them. */
+  async send({
+    id,
+    to,
+    subject,
+    text,
+  }: Omit<Parameters<Mailer['send']>[0], 'to'> & { to: string | readonly string[] }): Promise<void> {
     try {
       await this.#transport.sendMail({
         from: this.#from,
-        to: { name: '', address: to },
+        to: [to].flat().map((address) => ({ name: '', address })),
         subject,
         text,
         messageId: `<${id}@${this.#domain}>`,

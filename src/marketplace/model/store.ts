@@ -1,4 +1,10 @@
 import type {
+  AlarmReader,
+  AlarmWriter,
+  NoticeReader,
+  NoticeWriter,
+} from '../../operator-kit/alarms/model.ts';
+import type {
   AuditReader,
   AuditWriter,
   FigureReader,
@@ -238,6 +244,8 @@ export interface Reader {
   operatorSessions: OperatorSessionReader;
   audit: AuditReader;
   figures: FigureReader;
+  alarms: AlarmReader;
+  alarmNotices: NoticeReader;
 }
 
 /** Writes exist only inside a transaction. */
@@ -263,6 +271,8 @@ export interface Transaction {
   operatorSessions: OperatorSessionWriter;
   audit: AuditWriter;
   figures: FigureWriter;
+  alarms: AlarmWriter;
+  alarmNotices: NoticeWriter;
 }
 
 export interface Store {

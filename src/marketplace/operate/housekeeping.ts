@@ -20,7 +20,10 @@ interface Deps {
   log: Log;
 }
 
-/** Once a minute, writes the times of last use of keys and the figures over time, and deletes old rows of the audit log. */
+/**
+ * Once a minute, writes the times of last use of keys and the figures over time, and deletes old rows of the audit log
+ * and old alarms.
+ */
 export class Housekeeping {
   readonly #deps: Deps;
   #timer: Timer | undefined;
@@ -53,6 +56,7 @@ export class Housekeeping {
       if (audit === undefined) return;
       const before = clock.now() - audit.keptMs;
       await audit.store.transact((tx) => tx.audit.pruneOldest(before, PRUNED_AT_ONCE));
+      await audit.store.transact((tx) => tx.alarms.pruneOldest(before, PRUNED_AT_ONCE));
     } catch (err) {
       log.warn({ err }, 'could not write the last-use times of API keys; it will be retried');
     }

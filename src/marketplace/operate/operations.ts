@@ -1,8 +1,10 @@
+import { alarmRoutesView, type RouteDeps, testAlarmRoute } from '../../operator-kit/alarms/operations.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { operatorKeyActions, operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { LossCapOptions } from '../model/options.ts';
 import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
+import { acknowledgeAlarms, alarmsView, endedAlarmsView } from './alarms.ts';
 import { peopleOperations } from './commands.ts';
 import { figuresView } from './figures/figures.ts';
 import type { OrderDeps } from './orders.ts';
@@ -16,8 +18,9 @@ import { mailsView } from './views/mails.ts';
 import { type KnownProviders, providersView } from './views/providers.ts';
 import { statusView } from './views/status.ts';
 import { teamsView, teamView } from './views/teams.ts';
+import { timeline } from './views/timeline.ts';
 
-export interface OperationDeps extends OrderDeps {
+export interface OperationDeps extends OrderDeps, RouteDeps {
   /** The providers as this server sees them now. */
   providers: () => KnownProviders;
   maxLosses: LossCapOptions;
@@ -32,6 +35,12 @@ const keyActions = operatorKeyActions('berth marketplace operators', 'Views');
 /** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */
 export type AnyOperation =
   | typeof statusView
+  | typeof timeline
+  | typeof alarmsView
+  | typeof endedAlarmsView
+  | typeof acknowledgeAlarms
+  | typeof alarmRoutesView
+  | typeof testAlarmRoute
   | typeof providersView
   | typeof deploymentsView
   | typeof deploymentView
@@ -66,6 +75,12 @@ export type AnyOperation =
 /** Everything that operators can see and do, in the order of the API's document. */
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
   statusView,
+  timeline,
+  alarmsView,
+  endedAlarmsView,
+  acknowledgeAlarms,
+  alarmRoutesView,
+  testAlarmRoute,
   providersView,
   deploymentsView,
   deploymentView,

@@ -140,11 +140,17 @@ function noneIfNotFound(error: unknown): null {
 function readQuery<Deps>(view: Operation<Deps>, { query }: PageRequest): Record<string, unknown> {
   const given = Object.entries(splitInput(view).rest).flatMap(([name, schema]) => {
     const text = query(name);
-    const value = kindOf(name, schema) === 'count' ? Number(text) : text;
+    const kind = kindOf(name, schema);
+    const value = kind === 'count' ? Number(text) : kind === 'time' ? toUtc(text) : text;
     const parsed = schema.safeParse(value);
     return text !== undefined && parsed.success ? [[name, parsed.data]] : [];
   });
   return { ...view.list?.usual, ...Object.fromEntries(given) };
+}
+
+/** A time of a form, which has no zone. */
+function toUtc(text: string | undefined): string | undefined {
+  return text !== undefined && /^[\d-]+T\d\d:\d\d$/.test(text) ? `${text}:00Z` : text;
 }
 
 const OF_PAGES: ReadonlySet<string> = new Set(['after', 'limit']);
@@ -187,7 +193,9 @@ function filter(
   if (known === undefined)
     return name === 'q'
       ? html`<label class="field grow"><span>Text</span><input type="search" name="q" value="${value ?? ''}"></label>`
-      : html`<label class="field"><span>${title}</span><input name="${name}" value="${value ?? ''}"></label>`;
+      : kindOf(name, schema) === 'time'
+        ? html`<label class="field"><span>${title}, UTC</span><input type="datetime-local" name="${name}" value="${value?.slice(0, 16) ?? ''}"></label>`
+        : html`<label class="field"><span>${title}</span><input name="${name}" value="${value ?? ''}"></label>`;
   const texts = new Map(known.filter(([one]) => one !== usual));
   if (known.length < 2 && value === undefined) return '';
   const chosen = value === usual ? undefined : value;
@@ -220,6 +228,17 @@ function formsBelow<Deps>(
   return here.map((action) => html`${askingForm(action, session.csrf)}`);
 }
 
+function fieldsInRow<Deps>({ form }: Operation<Deps>): Html {
+  return html`${(form?.inRows?.asks ?? []).map((name) => {
+    const title = titleOf({ field: name });
+    return html`<input name="${name}" maxlength="255" placeholder="${title}" aria-label="${title}"> `;
+  })}`;
+}
+
+/** Links to what is about alarms besides the open ones. */
+export const belowAlarms = (): Html =>
+  html`<p><a class="button" href="/console/alarms/ended">Alarms that ended</a> <a class="button" href="/console/alarms/routes">Who is told</a></p>`;
+
 /** A column with the actions that have a place in the rows of the view. */
 function actionsIn<Deps>(
   { name }: Pick<Operation<Deps>, 'name'>,
@@ -235,7 +254,7 @@ function actionsIn<Deps>(
       const isPlanned = (action.dryRun ?? action.form?.preview) !== undefined;
       return isPlanned
         ? actionLink(action, action.form?.button ?? '', fields)
-        : actionForm(action, session.csrf, fields);
+        : actionForm(action, session.csrf, fields, { content: fieldsInRow(action) });
     });
     return buttons.every((one) => one === '') ? '' : html`${buttons}`;
   };

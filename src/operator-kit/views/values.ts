@@ -5,6 +5,9 @@ import { timestampSchema, wholeNumberSchema } from '../../contract/values.ts';
 export const MAX_PAGE = 500;
 export const USUAL_PAGE = 50;
 
+/** The end of the time that RFC 3339 can express. */
+const MAX_TIME = Date.UTC(10_000) - 1;
+
 export const limitSchema = wholeNumberSchema(MAX_PAGE);
 
 export const timeOrNullSchema = timestampSchema.nullable();
@@ -31,6 +34,49 @@ export function cutPage<Row>(
   const rows = found.slice(0, limit);
   const last = found.length > limit ? rows.at(-1) : undefined;
   return { rows, next: last === undefined ? null : endOf(last) };
+}
+
+/** The cursor of lists by time: a time, and how many rows of that millisecond the pages before have shown. */
+export const afterSchema = z
+  .string()
+  .regex(/^\d{1,15}\.\d{1,6}$/, 'expected the `next` of a page')
+  .optional();
+
+/** A range of time with both ends included, and the most rows wanted of it. */
+export interface TimeRange {
+  from: number;
+  to: number;
+  limit: number;
+}
+
+/** A page of rows from several lists, each of which returns its newest rows of a range, newest first. */
+export async function pageByTime<Row>(
+  lists: readonly ((range: TimeRange) => Promise<Row[]>)[],
+  {
+    timeOf,
+    after,
+    limit = USUAL_PAGE,
+    ...range
+  }: {
+    timeOf: (row: Row) => number;
+    after?: string | undefined;
+    limit?: number | undefined;
+    from?: number;
+    to?: number;
+  },
+): Promise<{ rows: Row[]; next: string | null }> {
+  const { from = 0, to: last = MAX_TIME } = range;
+  const [to = last, shown = 0] = after?.split('.').map(Number) ?? [];
+  const found = await Promise.all(lists.map((list) => list({ from, to, limit: limit + shown + 1 })));
+  const rest = found
+    .flat()
+    .sort((a, b) => timeOf(b) - timeOf(a))
+    .slice(shown);
+  return cutPage(rest, limit, (end) => {
+    const at = timeOf(end);
+    const inPage = rest.slice(0, limit).filter((row) => timeOf(row) === at).length;
+    return `${at}.${inPage + (at === to ? shown : 0)}`;
+  });
 }
 
 const STEPS = [

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
+import { checkDisk } from '../../operator-kit/alarms/disk.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
-import { checkDisk } from '../queue/housekeeping.ts';
 import { Alarms, type Raised } from './alarms.ts';
 import { raiseFolded } from './fold.ts';
 
@@ -64,6 +64,7 @@ it('alarms are logged once and stored with their start time [alarm-row]', async 
     since,
     lastSeenAt: since + MINUTE_MS,
     acknowledgedBy: null,
+    note: null,
   };
   expect(await rows()).toEqual([row]);
   expect(alarms.listOpen()).toEqual([row]);
@@ -113,7 +114,7 @@ it('alarms are shared by all servers: one that a second server still sees stays 
   two.raise(orphan('a'));
   await two.sync();
   expect(two.listOpen()).toEqual([{ ...first, lastSeenAt: clock.now() }]);
-  await store.transact((tx) => tx.alarms.acknowledge(orphan('a'), 'ann'));
+  await store.transact((tx) => tx.alarms.acknowledge(orphan('a'), 'ann', null));
   await two.sync();
   one.end(orphan('a'));
   await one.sync();

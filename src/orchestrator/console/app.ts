@@ -1,20 +1,23 @@
 import type { Hono } from 'hono';
+import { alarmRoutesView } from '../../operator-kit/alarms/operations.ts';
 import { assembleConsole } from '../../operator-kit/console/app.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
 import { figureCards, rangeLinks, rangeOf } from '../../operator-kit/console/figure-parts.ts';
 import type { Look } from '../../operator-kit/console/layout.ts';
 import { html } from '../../operator-kit/console/parts.ts';
-import { type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
+import { belowAlarms, type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { cordonsView } from '../operate/actions/cordons.ts';
+import { alarmsView, endedAlarmsView } from '../operate/alarms.ts';
 import { figures } from '../operate/figures/figures.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
 import { accountsView, keysView } from '../operate/views/accounts.ts';
-import { alarmsView, orphansView } from '../operate/views/alarms.ts';
 import { instancesView } from '../operate/views/instances.ts';
+import { orphansView } from '../operate/views/orphans.ts';
 import { platformView } from '../operate/views/platform.ts';
 import { platformCheckView } from '../operate/views/platform-check.ts';
 import { platformsView } from '../operate/views/platforms.ts';
+import { timeline } from '../operate/views/timeline.ts';
 import { workView } from '../operate/views/work.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { capacityPage } from './pages/capacity.ts';
@@ -30,6 +33,7 @@ const look: Look = {
     { path: '/console', name: 'Fleet' },
     { path: '/console/instances', name: 'Instances' },
     { path: '/console/alarms', name: 'Alarms' },
+    { path: '/console/timeline', name: 'Timeline' },
     { path: '/console/work', name: 'Work' },
     { path: '/console/capacity', name: 'Capacity' },
     { path: '/console/cordons', name: 'Cordons' },
@@ -69,7 +73,10 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/', fleetPage],
   viewPage(instancesView, operations, { choices: instanceChoices }),
   ['/instances/:id', instancePage],
-  viewPage(alarmsView, operations),
+  viewPage(alarmsView, operations, { below: belowAlarms }),
+  viewPage(endedAlarmsView, operations),
+  viewPage(alarmRoutesView, operations),
+  viewPage(timeline, operations),
   viewPage(workView, operations),
   ['/capacity', capacityPage],
   ['/offers/:id', offerPage],

@@ -187,7 +187,7 @@ it('menus and alarms of one moment are in the order of their names and numbers [
         platform: 'default',
         text: 'gone',
       } as const;
-      await tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null });
+      await tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null, note: null });
     }
   });
   const shownAt = async (path: string, pattern: RegExp) =>
@@ -268,7 +268,7 @@ describe('every page', () => {
       if (record !== null)
         await tx.instances.update({ ...record, name: HOSTILE, error: HOSTILE, host: HOSTILE });
       const alarm = { kind: 'step_failing', platform: 'default', since: 1, lastSeenAt: 1 } as const;
-      await tx.alarms.put({ ...alarm, subject: HOSTILE, text: HOSTILE, acknowledgedBy: null });
+      await tx.alarms.put({ ...alarm, subject: HOSTILE, text: HOSTILE, acknowledgedBy: null, note: null });
     });
     for (const path of [...paths, `/console/instances?q=${encodeURIComponent(HOSTILE)}`]) {
       const page = await read(path);
@@ -300,7 +300,13 @@ describe('every page', () => {
       const texts = { detail: `step ${evil}`, console: `tail ${evil}`, calls: [call] };
       await tx.history.step({ ...event, ...texts }, 'row');
       const alarm = { kind: 'step_failing', platform: 'default', since: 1, lastSeenAt: 1 } as const;
-      await tx.alarms.put({ ...alarm, subject: STUCK, text: `alarm ${evil}`, acknowledgedBy: null });
+      await tx.alarms.put({
+        ...alarm,
+        subject: STUCK,
+        text: `alarm ${evil}`,
+        acknowledgedBy: null,
+        note: null,
+      });
     });
     const pages = (await read(`/console/instances/${STUCK}`)) + (await read('/console/alarms'));
     for (const where of ['call', 'step', 'tail', 'alarm']) expect(pages).toContain(`${where} \\u001b[2J`);

@@ -383,8 +383,9 @@ async function putAlarms(store: Store, now: number): Promise<void> {
         since: now - minutes * MINUTE,
         lastSeenAt: now - 8_000,
         acknowledgedBy: null,
+        note: null,
       });
-    await tx.alarms.acknowledge({ kind: 'orphan_machine' }, 'jonas');
+    await tx.alarms.acknowledge({ kind: 'orphan_machine' }, 'jonas', null);
     for (const [index, [action, subject]] of (
       [
         ['console.login', null],

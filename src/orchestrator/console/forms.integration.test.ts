@@ -161,11 +161,11 @@ describe('a form', () => {
   it('accepts losses only while the platform is frozen, however old the page is [late-acceptance]', async () => {
     const alarm = { kind: 'platform_suspect', subject: 'default', platform: 'default' } as const;
     const text = '2 of 2 machines are missing';
-    const seen = { since: clock.now(), lastSeenAt: clock.now(), acknowledgedBy: null };
+    const seen = { since: clock.now(), lastSeenAt: clock.now(), acknowledgedBy: null, note: null };
     await shown.store.transact((tx) => tx.alarms.put({ ...alarm, text, ...seen }));
     const page = await read('/console/actions/acceptLosses?platform=default');
     expect(page).toContain(text);
-    await shown.store.transact((tx) => tx.alarms.remove(alarm));
+    await shown.store.transact((tx) => tx.alarms.end(alarm, clock.now()));
     const fields = { platform: 'default', csrf: csrfOf(page) };
     const late = await post('/console/actions/acceptLosses', fields);
     expect([late.status, await late.text()]).toEqual([409, expect.stringContaining('default is not frozen')]);

@@ -13,7 +13,7 @@ import type { Alarms } from '../alarms/alarms.ts';
 import { activeCordons } from '../capacity/cordons.ts';
 import { freeUnits, type Supply } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
+import { alarmKinds } from '../model/alarm.ts';
 import { failureCauses } from '../model/failure.ts';
 import { markOf } from '../model/marks.ts';
 import type { Store } from '../model/store.ts';
@@ -198,15 +198,8 @@ export class Metrics extends ServerMetrics {
   }
 
   #addAlarmMetrics({ alarms, writes }: Deps): void {
-    this.gaugeBy('kind', 'berth_alarms', 'Open alarms of all servers.', async () => {
-      const counts = new Map<AlarmKind, number>(alarmKinds.map((kind) => [kind, 0]));
-      for (const { kind } of alarms.listOpen()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-      return counts.set('store_unwritable', Number(!writes.areWritesTaken));
-    });
-    this.gauge(
-      'berth_alarms_unacknowledged',
-      'Open alarms that are not acknowledged.',
-      () => alarms.listOpen().filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
+    this.addAlarmMetrics('berth', alarms, alarmKinds, (counts) =>
+      counts.set('store_unwritable', Number(!writes.areWritesTaken)),
     );
   }
 

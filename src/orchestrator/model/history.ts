@@ -96,6 +96,15 @@ type Tried = Failure & Pick<HistoryEvent, 'attempt'>;
 export interface HistoryReader {
   /** Events of one instance, oldest first. */
   of(instanceId: string): Promise<HistoryEvent[]>;
+  /**
+   * The newest `limit` events between both times, which are included, newest first. Without an instance: only changes
+   * of status.
+   */
+  between(
+    of: { from: number; to: number; limit: number } & {
+      [Name in 'instanceId' | 'host' | 'platform' | 'accountId']?: string | undefined;
+    },
+  ): Promise<HistoryEvent[]>;
   /** The newest events of one instance, newest first. */
   newest(instanceId: string, limit: number): Promise<HistoryEvent[]>;
   /** The newest `limit` outcomes from `since` on, newest first. */

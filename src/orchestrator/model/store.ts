@@ -1,5 +1,11 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type {
+  AlarmReader,
+  AlarmWriter,
+  NoticeReader,
+  NoticeWriter,
+} from '../../operator-kit/alarms/model.ts';
+import type {
   AuditReader,
   AuditWriter,
   FigureReader,
@@ -9,7 +15,6 @@ import type {
   OperatorSessionReader,
   OperatorSessionWriter,
 } from '../../operator-kit/model.ts';
-import type { AlarmReader, AlarmWriter } from './alarm.ts';
 import type { AttemptReader, AttemptWriter, Pruned, PruneRequest } from './attempt.ts';
 import type {
   AccountUse,
@@ -206,6 +211,7 @@ export interface Reader {
   marks: MarkReader;
   losses: LossReader;
   alarms: AlarmReader;
+  alarmNotices: NoticeReader;
   cordons: CordonReader;
   history: HistoryReader;
   operatorKeys: OperatorKeyReader;
@@ -233,6 +239,7 @@ export interface Transaction extends Reader {
   marks: MarkWriter;
   losses: LossWriter;
   alarms: AlarmWriter;
+  alarmNotices: NoticeWriter;
   cordons: CordonWriter;
   history: HistoryWriter;
   operatorKeys: OperatorKeyWriter;

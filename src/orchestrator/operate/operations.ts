@@ -1,3 +1,4 @@
+import { alarmRoutesView, type RouteDeps, testAlarmRoute } from '../../operator-kit/alarms/operations.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
@@ -11,7 +12,6 @@ import type { Manifests } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { LossCapOptions } from '../platform/options.ts';
 import { createAccount, createKey, revokeKey, setPassword } from './actions/accounts.ts';
-import { acknowledgeAlarms } from './actions/alarms.ts';
 import { deleteAccountAction } from './actions/close-account.ts';
 import { cancelMaintenance, cordon, cordonsView, planMaintenance, uncordon } from './actions/cordons.ts';
 import { createInstance } from './actions/create-instance.ts';
@@ -27,21 +27,23 @@ import {
 import { acceptLosses, lossesView } from './actions/losses.ts';
 import { decideOrphan } from './actions/orphans.ts';
 import { type Reloaded, reload } from './actions/reload.ts';
+import { acknowledgeAlarms, alarmsView, endedAlarmsView } from './alarms.ts';
 import { figuresView } from './figures/figures.ts';
 import { accountsView, keysView } from './views/accounts.ts';
-import { alarmsView, orphansView } from './views/alarms.ts';
 import { capacityView } from './views/capacity.ts';
 import { eventsView } from './views/events.ts';
 import { instanceView } from './views/instance.ts';
 import { instancesView } from './views/instances.ts';
+import { orphansView } from './views/orphans.ts';
 import { platformView } from './views/platform.ts';
 import { type PlatformChecker, platformCheckView } from './views/platform-check.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
+import { timeline } from './views/timeline.ts';
 import { workView } from './views/work.ts';
 
 /** Dependencies of the views and actions. Each takes only those that it uses. */
-export interface OperationDeps {
+export interface OperationDeps extends RouteDeps {
   store: Store;
   clock: Clock;
   random: Random;
@@ -77,8 +79,12 @@ export type AnyOperation =
   | typeof capacityView
   | typeof figuresView
   | typeof workView
+  | typeof timeline
   | typeof alarmsView
+  | typeof endedAlarmsView
   | typeof acknowledgeAlarms
+  | typeof alarmRoutesView
+  | typeof testAlarmRoute
   | typeof orphansView
   | typeof auditView
   | typeof instancesView
@@ -120,8 +126,12 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   capacityView,
   figuresView,
   workView,
+  timeline,
   alarmsView,
+  endedAlarmsView,
   acknowledgeAlarms,
+  alarmRoutesView,
+  testAlarmRoute,
   orphansView,
   auditView,
   instancesView,

@@ -1,6 +1,4 @@
-import { toByteSize } from '../../contract/byte-size.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
-import { remedies } from '../../ports/diagnosis.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
@@ -24,7 +22,7 @@ interface Deps {
   tombstonesKeptMs: number;
   /** How long the history of instances is kept, in milliseconds. */
   historyKeptMs: number;
-  /** How long the audit log is kept, in milliseconds. */
+  /** How long the audit log and ended alarms are kept, in milliseconds. */
   auditKeptMs: number;
   /**
    * The time before which a row must have ended to be pruned now, for each platform where one may be pruned: see
@@ -38,7 +36,7 @@ interface Deps {
 /** Prunes in small transactions, with enough of them in a round to keep up with new rows. */
 async function pruneOldest(
   store: Pick<Store, 'transact'>,
-  table: 'history' | 'audit',
+  table: 'history' | 'audit' | 'alarms',
   before: number,
 ): Promise<void> {
   for (let batch = 0; batch < MAX_PRUNE_BATCHES; batch++)
@@ -94,6 +92,7 @@ export class Housekeeping {
       });
       await pruneOldest(store, 'history', now - historyKeptMs);
       await pruneOldest(store, 'audit', now - auditKeptMs);
+      await pruneOldest(store, 'alarms', now - auditKeptMs);
       for (const [platform, searchedUntil] of prunable())
         await pruneTombstones(store, platform, Math.min(now - tombstonesKeptMs, searchedUntil));
     } catch (error) {
@@ -143,38 +142,4 @@ export async function assertClockIsPastPruned(
   throw new Fatal(
     `The clock shows ${new Date(now).toISOString()}, but this database has already pruned instances or volumes created up to ${new Date(until).toISOString()}: correct the clock of this machine and start again.`,
   );
-}
-
-interface DiskRoom {
-  free: number;
-  size: number;
-}
-
-const GB = 1e9;
-/**
- * With less free space than this, or less than a tenth of a smaller disk, an upgrade, a backup or the journal may not
- * fit.
- */
-const LOW_BYTES = 2 * GB;
-const LOW_SHARE = 0.1;
-/** The factor above the limit at which the alarm ends, so that it does not flap. */
-const ENOUGH = 1.25;
-
-/** The free space below which the alarm is raised. */
-export const lowDisk = ({ size }: DiskRoom): number => Math.min(LOW_BYTES, LOW_SHARE * size);
-
-/** Raises an alarm before the disk of the database is full, and ends it when there is enough space again. */
-export function checkDisk(alarms: Alarms, room: DiskRoom): void {
-  const { free, size } = room;
-  const alarm = { kind: 'disk_low' as const, subject: alarms.server };
-  const low = lowDisk(room);
-  if (free >= ENOUGH * low) alarms.end(alarm);
-  if (free >= low) return;
-  alarms.raise({
-    ...alarm,
-    platform: null,
-    text: `the disk of the database is almost full. ${remedies.disk}`,
-    detail: `${toByteSize(free)} of ${toByteSize(size)} are free`,
-    fields: { free_bytes: free, size_bytes: size },
-  });
 }

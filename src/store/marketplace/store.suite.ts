@@ -15,6 +15,7 @@ import {
 import type { CatalogRecord } from '../../marketplace/model/catalog-record.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../work/lease.ts';
+import { describeAlarms } from '../alarms.suite.ts';
 import { describeFigures } from '../figures.suite.ts';
 import { describeOperators } from '../operators.suite.ts';
 import { describeLedger } from './ledger.suite.ts';
@@ -290,6 +291,8 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         'broken off',
       );
     });
+
+    describeAlarms(() => store, now);
 
     describeOperators(() => store, now);
     describeFigures(() => store);

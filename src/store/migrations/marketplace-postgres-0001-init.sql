@@ -347,6 +347,52 @@ CREATE TABLE audit (
   detail JSON NOT NULL,
   outcome TEXT NOT NULL
 );
+CREATE INDEX audit_by_time ON audit (at);
+
+-- Open problems, as every server sees them.
+CREATE TABLE alarms (
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  since BIGINT NOT NULL,
+  last_seen_at BIGINT NOT NULL,
+  acknowledged_by TEXT,
+  note TEXT,
+  CONSTRAINT alarms_kind_subject_pk PRIMARY KEY (kind, subject)
+);
+
+CREATE TABLE ended_alarms (
+  id BIGINT PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  since BIGINT NOT NULL,
+  until BIGINT NOT NULL,
+  acknowledged_by TEXT,
+  note TEXT
+);
+CREATE INDEX ended_alarms_by_since ON ended_alarms (since);
+CREATE INDEX ended_alarms_by_until ON ended_alarms (until);
+
+-- What each route of alarms was told about each alarm.
+CREATE TABLE alarm_notices (
+  route TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  since BIGINT NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  until BIGINT,
+  told TEXT NOT NULL,
+  due_at BIGINT,
+  attempts INTEGER NOT NULL,
+  last_error TEXT,
+  CONSTRAINT alarm_notices_route_kind_subject_since_pk PRIMARY KEY (route, kind, subject, since)
+);
+CREATE INDEX alarm_notices_due ON alarm_notices (route, due_at);
+CREATE INDEX alarm_notices_by_until ON alarm_notices (until);
 
 CREATE TABLE provider_catalogs (
   provider_id TEXT PRIMARY KEY,

@@ -340,6 +340,52 @@ CREATE TABLE audit (
   detail TEXT NOT NULL,
   outcome TEXT NOT NULL
 ) STRICT;
+CREATE INDEX audit_by_time ON audit (at);
+
+-- Open problems, as every server sees them.
+CREATE TABLE alarms (
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  last_seen_at INTEGER NOT NULL,
+  acknowledged_by TEXT,
+  note TEXT,
+  PRIMARY KEY (kind, subject)
+) STRICT;
+
+CREATE TABLE ended_alarms (
+  id INTEGER PRIMARY KEY NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  acknowledged_by TEXT,
+  note TEXT
+) STRICT;
+CREATE INDEX ended_alarms_by_since ON ended_alarms (since);
+CREATE INDEX ended_alarms_by_until ON ended_alarms (until);
+
+-- What each route of alarms was told about each alarm.
+CREATE TABLE alarm_notices (
+  route TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  until INTEGER,
+  told TEXT NOT NULL,
+  due_at INTEGER,
+  attempts INTEGER NOT NULL,
+  last_error TEXT,
+  PRIMARY KEY (route, kind, subject, since)
+) STRICT;
+CREATE INDEX alarm_notices_due ON alarm_notices (route, due_at);
+CREATE INDEX alarm_notices_by_until ON alarm_notices (until);
 
 CREATE TABLE provider_catalogs (
   provider_id TEXT PRIMARY KEY,

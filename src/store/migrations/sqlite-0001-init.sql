@@ -159,8 +159,41 @@ CREATE TABLE alarms (
   since INTEGER NOT NULL,
   last_seen_at INTEGER NOT NULL,
   acknowledged_by TEXT,
+  note TEXT,
   PRIMARY KEY (kind, subject)
 ) STRICT;
+
+CREATE TABLE ended_alarms (
+  id INTEGER PRIMARY KEY NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  acknowledged_by TEXT,
+  note TEXT
+) STRICT;
+CREATE INDEX ended_alarms_by_since ON ended_alarms (since);
+CREATE INDEX ended_alarms_by_until ON ended_alarms (until);
+
+-- What each route of alarms was told about each alarm.
+CREATE TABLE alarm_notices (
+  route TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  platform TEXT,
+  text TEXT NOT NULL,
+  until INTEGER,
+  told TEXT NOT NULL,
+  due_at INTEGER,
+  attempts INTEGER NOT NULL,
+  last_error TEXT,
+  PRIMARY KEY (route, kind, subject, since)
+) STRICT;
+CREATE INDEX alarm_notices_due ON alarm_notices (route, due_at);
+CREATE INDEX alarm_notices_by_until ON alarm_notices (until);
 
 -- What happened to each instance: see retention.history_days.
 CREATE TABLE history (
@@ -180,6 +213,7 @@ CREATE TABLE history (
 ) STRICT;
 CREATE INDEX history_by_instance ON history (instance_id);
 CREATE INDEX history_outcomes ON history (at) WHERE from_status = 'PROVISIONING' OR to_status = 'ERROR';
+CREATE INDEX history_by_time ON history (at);
 
 -- Keys of the admin listener, and what was done with them: see retention.audit_days.
 CREATE TABLE operator_keys (
@@ -206,6 +240,7 @@ CREATE TABLE audit (
   detail TEXT NOT NULL,
   outcome TEXT NOT NULL
 ) STRICT;
+CREATE INDEX audit_by_time ON audit (at);
 
 -- Where nothing new is placed, and the maintenance that clients are told of.
 CREATE TABLE cordons (

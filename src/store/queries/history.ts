@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gte, inArray, lt, lte, sql } from 'drizzle-orm';
 import type { HistoryEvent, HistoryReader, HistoryWriter } from '../../orchestrator/model/history.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
@@ -51,6 +51,29 @@ export function historyReader({ db, history, instances }: Connection): HistoryRe
         .from(history)
         .where(eq(history.instanceId, instanceId))
         .orderBy(asc(history.id));
+      return rows.map(({ id: _, ...event }) => event);
+    },
+    between: async ({ from, to, limit, instanceId, ...of }) => {
+      const placed = (['host', 'platform', 'accountId'] as const).flatMap((name) => {
+        const value = of[name];
+        return value === undefined ? [] : [eq(instances[name], value)];
+      });
+      const rows = await db
+        .select(getTableColumns(history))
+        .from(history)
+        .leftJoin(instances, eq(instances.id, history.instanceId))
+        .where(
+          and(
+            gte(history.at, from),
+            lte(history.at, to),
+            instanceId === undefined
+              ? sql`${history.toStatus} IS DISTINCT FROM ${history.fromStatus}`
+              : eq(history.instanceId, instanceId),
+            ...placed,
+          ),
+        )
+        .orderBy(desc(history.at), desc(history.id))
+        .limit(limit);
       return rows.map(({ id: _, ...event }) => event);
     },
     newest: async (instanceId, limit) => {

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, lt, lte, notInArray, or } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lt, lte, notInArray, or } from 'drizzle-orm';
 import type {
   AuditReader,
   AuditWriter,
@@ -85,6 +85,13 @@ export function auditReader({ db, audit }: Connection): AuditReader {
           ),
         )
         .orderBy(desc(audit.id))
+        .limit(limit),
+    between: async ({ from, to, limit }) =>
+      db
+        .select()
+        .from(audit)
+        .where(and(gte(audit.at, from), lte(audit.at, to)))
+        .orderBy(desc(audit.at), desc(audit.id))
         .limit(limit),
   };
 }

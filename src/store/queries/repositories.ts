@@ -1,7 +1,7 @@
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { CommitListener, Reader, Transaction } from '../../orchestrator/model/store.ts';
 import { accountUse, credentialReader, credentialWriter, idempotencyWriter } from './accounts.ts';
-import { alarmReader, alarmWriter } from './alarms.ts';
+import { alarmReader, alarmWriter, noticeReader, noticeWriter } from './alarms.ts';
 import { attemptReader, attemptWriter } from './attempts.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
@@ -55,6 +55,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     marks: translated(markReader(connection)),
     losses: translated(lossReader(connection)),
     alarms: translated(alarmReader(connection)),
+    alarmNotices: translated(noticeReader(connection)),
     cordons: translated(cordonReader(connection)),
     history: translated(historyReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
@@ -83,6 +84,7 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     marks: markWriter(connection),
     losses: lossWriter(connection),
     alarms: alarmWriter(connection),
+    alarmNotices: noticeWriter(connection),
     cordons: cordonWriter(connection),
     history: historyWriter(connection, changes.history),
     operatorKeys: operatorKeyWriter(connection),

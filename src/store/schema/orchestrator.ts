@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
-import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
 import type { CordonKind, Refusals } from '../../orchestrator/model/cordon.ts';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { HistoryEvent } from '../../orchestrator/model/history.ts';
@@ -275,20 +274,6 @@ export function orchestratorTables(dialect: Dialect) {
     (t) => [index('losses_by_time').on(t.at)],
   );
 
-  const alarms = table(
-    'alarms',
-    {
-      kind: text('kind').$type<AlarmKind>().notNull(),
-      subject: text('subject').notNull(),
-      platform: text('platform'),
-      text: text('text').notNull(),
-      since: bigint('since').notNull(),
-      lastSeenAt: bigint('last_seen_at').notNull(),
-      acknowledgedBy: text('acknowledged_by'),
-    },
-    (t) => [primaryKey({ columns: [t.kind, t.subject] })],
-  );
-
   const cordons = table('cordons', {
     id: text('id').primaryKey(),
     kind: text('kind').$type<CordonKind>().notNull(),
@@ -322,6 +307,7 @@ export function orchestratorTables(dialect: Dialect) {
     },
     (t) => [
       index('history_by_instance').on(t.instanceId),
+      index('history_by_time').on(t.at),
       index('history_outcomes')
         .on(t.at)
         .where(sql`${t.fromStatus} = 'PROVISIONING' OR ${t.toStatus} = 'ERROR'`),
@@ -356,7 +342,6 @@ export function orchestratorTables(dialect: Dialect) {
     marks,
     installation,
     losses,
-    alarms,
     cordons,
     history,
     ...operatorTables(dialect),

@@ -1,4 +1,5 @@
 import { toDollars } from '../../../contract/values.ts';
+import type { AlarmRow } from '../../../operator-kit/alarms/operations.ts';
 import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
 import {
   badge,
@@ -15,8 +16,8 @@ import { span } from '../../../operator-kit/views/values.ts';
 import { causeOf, type Outcome } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';
+import { alarmsView } from '../../operate/alarms.ts';
 import { figures as overTime } from '../../operate/figures/figures.ts';
-import { type AlarmRow, alarmsView, listAlarms } from '../../operate/views/alarms.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import { toneOf } from '../../operate/views/instances.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
@@ -36,9 +37,9 @@ export const fleetPage: Page = async (deps, { now, query }) => {
   const range = rangeOf(query);
   const cards = (...specs: Parameters<typeof figureCards>[0]) =>
     figureCards(specs, { reader: store.read.figures, range, now });
-  const [placed, alarms, backlog, found, platforms, { placements }] = await Promise.all([
+  const [placed, { alarms }, backlog, found, platforms, { placements }] = await Promise.all([
     store.read.instances.countByPlacement(),
-    listAlarms(store.read),
+    alarmsView.read(deps, {}),
     store.read.work.backlog(),
     store.read.history.outcomes({ since: now - HOURS * 3_600_000, limit: EVENTS }),
     readPlatforms(deps),

@@ -34,6 +34,7 @@ const failing = {
   since: now,
   lastSeenAt: now,
   acknowledgedBy: null,
+  note: null,
 } as const;
 
 it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>([

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { AlarmRecord } from '../../../operator-kit/alarms/model.ts';
 import { span } from '../../../operator-kit/views/values.ts';
-import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';
 import type { InstanceRecord } from '../../model/records.ts';

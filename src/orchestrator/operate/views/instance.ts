@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { usdFromMicroUsd } from '../../../contract/values.ts';
+import type { AlarmRecord } from '../../../operator-kit/alarms/model.ts';
 import type { Columns } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import type { AlarmRecord } from '../../model/alarm.ts';
 import type { DestroyOrder, DestroyReason } from '../../model/destroy-order.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader, Store } from '../../model/store.ts';

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
+import { alarmRowSchema } from '../../../operator-kit/alarms/operations.ts';
 import type { Columns } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { count, span } from '../../../operator-kit/views/values.ts';
-import { alarmColumns, alarmRowSchema, listAlarms } from './alarms.ts';
+import { alarmsView } from '../alarms.ts';
 import {
   countInstances,
   type Deps,
@@ -111,13 +112,21 @@ export const platformView = defineView({
       },
     ],
     lists: [
-      { rows: 'alarms', title: 'Alarms', none: 'No alarm about it is open.', columns: alarmColumns },
+      {
+        rows: 'alarms',
+        title: 'Alarms',
+        none: 'No alarm about it is open.',
+        columns: alarmsView.list?.columns ?? [],
+      },
       { rows: 'hosts', title: 'Hosts', none: 'No known hosts and no instances.', columns: hostColumns },
       { rows: 'devices', title: 'Devices', none: 'No device for sale is known.', columns: deviceColumns },
     ],
   },
   read: async ({ store: { read }, platforms }: Deps, { platform: name }) => {
-    const [found, alarms] = await Promise.all([listPlatforms(read, platforms), listAlarms(read)]);
+    const [found, { alarms }] = await Promise.all([
+      listPlatforms(read, platforms),
+      alarmsView.read({ store: { read } }, {}),
+    ]);
     const platform = found.find((one) => one.platform === name);
     if (platform === undefined)
       throw new ApiError('not_found', `There is no platform ${name}: see \`berth platforms\`.`);

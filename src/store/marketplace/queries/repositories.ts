@@ -1,4 +1,5 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
+import { alarmReader, alarmWriter, noticeReader, noticeWriter } from '../../queries/alarms.ts';
 import { figureReader, figureWriter } from '../../queries/figures.ts';
 import {
   auditReader,
@@ -47,6 +48,8 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     operatorSessions: translated(operatorSessionReader(connection)),
     audit: translated(auditReader(connection)),
     figures: translated(figureReader(connection)),
+    alarms: translated(alarmReader(connection)),
+    alarmNotices: translated(noticeReader(connection)),
   };
 }
 
@@ -78,5 +81,7 @@ export function transactionOn(
     operatorSessions: operatorSessionWriter(connection),
     audit: auditWriter(connection),
     figures: figureWriter(connection),
+    alarms: alarmWriter(connection),
+    alarmNotices: noticeWriter(connection),
   };
 }
