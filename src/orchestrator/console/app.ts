@@ -12,12 +12,11 @@ import { instancesView } from '../operate/views/instances.ts';
 import { platformView } from '../operate/views/platform.ts';
 import { platformsView } from '../operate/views/platforms.ts';
 import { workView } from '../operate/views/work.ts';
+import { cordonChoices, instanceChoices } from './choices.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { capacityPage } from './pages/capacity.ts';
-import { cordonForm } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
-import { instanceChoices } from './pages/instances.ts';
 
 const look: Look = {
   brand: 'Berth',
@@ -51,7 +50,7 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(alarmsView, operations),
   viewPage(workView, operations),
   ['/capacity', capacityPage],
-  viewPage(cordonsView, operations, { below: cordonForm }),
+  viewPage(cordonsView, operations, { choices: cordonChoices }),
   viewPage(platformsView, operations),
   viewPage(platformView, operations),
   viewPage(orphansView, operations),
