@@ -5,6 +5,7 @@ import type { Look } from '../../operator-kit/console/layout.ts';
 import { viewPage } from '../../operator-kit/console/view-pages.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { cordonsView } from '../operate/actions/cordons.ts';
+import { lossesView } from '../operate/actions/losses.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
 import { accountsView, keysView } from '../operate/views/accounts.ts';
 import { alarmsView, orphansView } from '../operate/views/alarms.ts';
@@ -54,6 +55,7 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(platformsView, operations),
   viewPage(platformView, operations),
   viewPage(orphansView, operations),
+  viewPage(lossesView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),
   viewPage(operatorKeys, operations),
