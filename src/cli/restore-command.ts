@@ -7,6 +7,7 @@ import {
   restore,
 } from '../compose/stores/orchestrator.ts';
 import { counted } from '../contract/counted.ts';
+import { parseTimestamp } from '../operator-kit/parse.ts';
 import { span, toTime } from '../operator-kit/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { systemClock } from '../runtime/system.ts';
@@ -14,7 +15,6 @@ import { auditBeside } from './audit-beside.ts';
 import { withDatabase } from './database.ts';
 import { localActor } from './local-actor.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { parseTimestamp } from './parse.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {

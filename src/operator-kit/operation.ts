@@ -84,6 +84,8 @@ export type Flag = readonly [
 export interface FormSpec<Deps, In = Input, Reply = unknown> {
   title(input: In): string;
   button: string;
+  /** The name of a view: the page of its list has a form with a field for each input. */
+  beside?: string;
   /**
    * Puts it in the rows of a view's list, or of a list in a view's object (`showTeam.members`): the view's name, and the
    * fields for a row; undefined: not in this row.
@@ -105,8 +107,6 @@ export interface FormSpec<Deps, In = Input, Reply = unknown> {
   send?(reply: Reply): Readonly<Record<string, string | undefined>>;
   /** Reads the fields. By default, the types of the input decide how. @throws if they are invalid */
   parse?(field: (name: string) => string | undefined, now: number): Record<string, unknown>;
-  /** The view below whose list the form stands, with a field for each of these names of its input. */
-  below?: { of: string; asks: readonly string[] };
   /** A secret of the reply, which a page shows once before the next one. */
   secret?(reply: Reply): string;
   /** Whether the operator must have signed in within the last ten minutes. */
@@ -281,11 +281,10 @@ export function outsideApi<Schema extends z.ZodType>(schema: Schema): Schema {
   return schema;
 }
 
+export type InputKind = 'switch' | 'seconds' | 'usd' | 'minutes' | 'count' | 'time' | 'text';
+
 /** How the text of a flag or a form's field becomes a value of the input. The unit is the end of its name. */
-export function kindOf(
-  name: string,
-  schema: z.ZodType | undefined,
-): 'switch' | 'seconds' | 'usd' | 'minutes' | 'count' | 'time' | 'text' {
+export function kindOf(name: string, schema: z.ZodType | undefined): InputKind {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable)
     return kindOf(name, schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodBoolean) return 'switch';

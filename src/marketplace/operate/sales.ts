@@ -190,7 +190,7 @@ export const pauseSales = defineAction({
     title: (input) => `Pause the sales of ${namesOf(toScope(input))}`,
     button: 'Pause sales',
     isDangerous: true,
-    below: { of: 'listSalesPauses', asks: ['provider', 'region', 'offer', 'until'] },
+    beside: 'listSalesPauses',
     page: () => '/console/sales-pauses',
   },
 });

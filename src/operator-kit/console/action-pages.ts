@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { toIssues } from '../../contract/issue-words.ts';
-import { DAY_MS, HOUR_MS } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { titleOf } from '../columns.ts';
 import type { Actor } from '../model.ts';
 import { type FormSpec, kindOf, type Operation } from '../operation.ts';
-import { toTime } from '../views/values.ts';
+import { readText } from '../parse.ts';
 import type { PageContent, PageRequest } from './deps.ts';
+import { fieldOf } from './fields.ts';
 import { csrfField } from './layout.ts';
 import { cutName, given, type Html, html, withQuery } from './parts.ts';
 
@@ -45,37 +45,6 @@ export function actionForm(
   ).map(([field, value]) =>
     value === null || value === undefined ? '' : html`<input type="hidden" name="${field}" value="${value}">`,
   )}${content}<button class="${buttonClass}">${button}</button>${after}</form>`;
-}
-
-/** Renders a form with a field for each input that the action asks for. An action with a plan shows it next. */
-export function askingForm<Deps>(action: Operation<Deps>, csrf: string): Html | '' {
-  const { form, input, summary } = action;
-  if (form?.below === undefined) return '';
-  const asks = form.below.asks.map((name) => inputOf(name, input[name]));
-  const content = html`<h2 class="wide">${summary}</h2>${asks}`;
-  if ((action.dryRun ?? form.preview) === undefined)
-    return actionForm(action, csrf, {}, { className: 'card row', buttonClass: 'primary', content });
-  return html`<form class="card row" action="/console${actionPath(action.name)}">${content}<button class="primary">${form.button} …</button></form>`;
-}
-
-/** A field for an input: what it must have is required. */
-function inputOf(name: string, schema: z.ZodType | undefined, chosen?: string): Html {
-  const title = titleOf({ field: name });
-  const isRequired = schema?.safeParse(undefined).success === false;
-  const options = optionsOf(schema);
-  if (options !== undefined)
-    return html`<label class="field"><span>${title}</span><select name="${name}" ${isRequired ? 'required' : ''}>${options.map((option) => html`<option value="${option}" ${option === chosen ? 'selected' : ''}>${option}</option>`)}</select></label>`;
-  if (kindOf(name, schema) === 'switch')
-    return html`<label class="field check"><input type="checkbox" name="${name}" value="yes"><span>${title}</span></label>`;
-  const hint = kindOf(name, schema) === 'time' ? '2h, 7d or 2030-01-01T00:00:00Z' : '';
-  return html`<label class="field"><span>${title}</span><input name="${name}" maxlength="255" placeholder="${hint}" ${isRequired ? 'required' : ''}></label>`;
-}
-
-function optionsOf(schema: z.ZodType | undefined): readonly string[] | undefined {
-  if (schema instanceof z.ZodEnum) return schema.options.map(String);
-  return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault
-    ? optionsOf(schema.unwrap() as z.ZodType)
-    : undefined;
 }
 
 /** Renders what the action would do, and the button that carries it out. Null if the action has no such page. */
@@ -128,13 +97,14 @@ ${actionForm(action, csrf, sent, {
 /** A form for each input with a choice, which shows the plan for another one. */
 function otherPlans<Deps>({ name, input, dryRun }: Operation<Deps>, sent: Fields): Html[] {
   const choices = Object.entries(input).filter(
-    ([, schema]) => dryRun !== undefined && schema instanceof z.ZodDefault && optionsOf(schema),
+    ([, schema]) =>
+      dryRun !== undefined && schema instanceof z.ZodDefault && schema.unwrap() instanceof z.ZodEnum,
   );
   return choices.map(([field, schema]) => {
     const others = Object.entries({ ...sent, [field]: undefined });
     return html`<form class="card row" action="/console${actionPath(name)}">${others.map(([other, value]) =>
       typeof value === 'string' ? html`<input type="hidden" name="${other}" value="${value}">` : '',
-    )}${inputOf(field, schema, sent[field] ?? undefined)}<button>Show this plan</button></form>`;
+    )}${fieldOf(`${name}-${field}`, field, schema, sent[field] ?? undefined, [])}<button>Show this plan</button></form>`;
   });
 }
 
@@ -172,18 +142,11 @@ function readFields<Deps>(
       const text = field(name);
       if (text === undefined) return [];
       const kind = kindOf(name, schema);
-      return [[name, kind === 'switch' ? text === 'yes' : kind === 'time' ? toTimeToCome(text, now) : text]];
+      return [
+        [name, kind === 'switch' ? text === 'yes' : readText(kind, titleOf({ field: name }), text, now)],
+      ];
     }),
   );
-}
-
-const SPAN = /^(\d{1,6}) ?([mhd])$/;
-const SPAN_MS: Readonly<Record<string, number>> = { m: 60_000, h: HOUR_MS, d: DAY_MS };
-
-/** A time as it is, or in `30m`, `2h` or `7d`. */
-function toTimeToCome(text: string, now: number): string {
-  const [, count, unit = ''] = SPAN.exec(text) ?? [];
-  return count === undefined ? text : toTime(now + Number(count) * (SPAN_MS[unit] ?? 0));
 }
 
 /** @throws {Fatal} if a field is missing or invalid */

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { type AnyList, type Column, type Columns, titleOf, toColumns } from '../columns.ts';
 import { type Actor, allows } from '../model.ts';
 import { kindOf, type Operation, splitInput } from '../operation.ts';
-import { actionForm, actionLink, askingForm } from './action-pages.ts';
+import { actionForm, actionLink } from './action-pages.ts';
 import type { Page, PageRequest } from './deps.ts';
+import type { Choice } from './fields.ts';
+import { fieldsForm } from './fields-form.ts';
 import {
   type Cells,
   cellOf,
@@ -20,12 +22,9 @@ import {
 
 type Row = Record<string, unknown>;
 
-/** A value of a filter, and its text. */
-type Choice = readonly [value: string, text: string];
-
 /** What a page has besides what its view declares. */
 export interface PageExtras<Deps> {
-  /** The values of the filters that are menus, by the name of the filter. */
+  /** The values of filters, and suggestions for the fields of forms, by their name. */
   choices?(deps: Deps): Promise<Readonly<Record<string, readonly Choice[]>>>;
   /** What precedes and follows the list or the facts. */
   above?(deps: Deps, request: PageRequest, reply: Row): Html | Promise<Html>;
@@ -53,19 +52,21 @@ function listPage<Deps>(
   const { list, path } = view;
   if (list === undefined) throw new Error(`the view ${view.name} declares no list`);
   const id = path.slice(1).replaceAll('/', '-');
+  const forms = actions.filter(({ form }) => form?.beside === view.name);
   return async (deps, request) => {
     const wanted = readQuery(view, request);
     const [reply, values] = await Promise.all([read(view, deps, request, wanted), choices?.(deps)]);
     const rows = reply[list.rows] as Row[];
     const total = (reply['total'] as number | undefined) ?? rows.length;
     const rest = reply['next'] === undefined && total > rows.length ? total - rows.length : 0;
+    const shownForms = forms.filter(({ needs }) => allows(request.session.role, needs));
     const first = withQuery(`/console${path}`, textsOf(wanted));
     return {
       title: list.title,
-      body: html`<div class="head"><h1>${list.title}</h1><span class="soft">${count(total)}${list.about === undefined ? '' : `: ${list.about}`}</span></div>
+      body: html`<div class="head"><h1>${list.title}</h1><span class="soft">${count(total)}${list.about === undefined ? '' : `, ${list.about}`}</span></div>
 ${(await above?.(deps, request, reply)) ?? ''}${filters(view, wanted, values ?? {})}
 ${live(id, html`${rowsOf(list, rows, actionsIn(view, actions, request), request.now)}${rest === 0 ? '' : html`<p class="soft">… and ${count(rest)} more</p>`}`)}
-${pager(first, request.query('after'), reply['next'] as string | null | undefined)}${formsBelow(view, actions, request)}${(await below?.(deps, request, reply)) ?? ''}`,
+${pager(first, request.query('after'), reply['next'] as string | null | undefined)}${shownForms.map((action) => fieldsForm(action, request, values ?? {}))}${(await below?.(deps, request, reply)) ?? ''}`,
     };
   };
 }
@@ -216,16 +217,6 @@ function pager(first: string, after: string | undefined, next: string | null | u
 ${after === undefined ? '' : html`<a class="button" href="${first}">« First page</a>`}
 ${next === null ? '' : html`<a class="button" rel="next" href="${more}">Next »</a>`}
 </nav>`;
-}
-
-/** The forms of the actions that have a place below the list of the view. */
-function formsBelow<Deps>(
-  { name }: Operation<Deps>,
-  actions: readonly Operation<Deps>[],
-  { session }: PageRequest,
-): Html[] {
-  const here = actions.filter(({ form, needs }) => form?.below?.of === name && allows(session.role, needs));
-  return here.map((action) => html`${askingForm(action, session.csrf)}`);
 }
 
 function fieldsInRow<Deps>({ form }: Operation<Deps>): Html {

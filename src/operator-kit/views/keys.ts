@@ -127,7 +127,7 @@ export function operatorKeyActions(command: string, tag: string) {
     form: {
       title: () => 'Create a key for an operator',
       button: 'Create the key',
-      below: { of: 'listOperatorKeys', asks: ['name', 'role'] },
+      beside: 'listOperatorKeys',
       needsFreshSignIn: true,
       secret: ({ operator_key: key }) => key,
       page,

@@ -8,6 +8,7 @@ import { html } from '../../operator-kit/console/parts.ts';
 import { belowAlarms, type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { cordonsView } from '../operate/actions/cordons.ts';
+import { lossesView } from '../operate/actions/losses.ts';
 import { alarmsView, endedAlarmsView } from '../operate/alarms.ts';
 import { figures } from '../operate/figures/figures.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
@@ -19,12 +20,11 @@ import { platformCheckView } from '../operate/views/platform-check.ts';
 import { platformsView } from '../operate/views/platforms.ts';
 import { timeline } from '../operate/views/timeline.ts';
 import { workView } from '../operate/views/work.ts';
+import { cordonChoices, instanceChoices } from './choices.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { capacityPage } from './pages/capacity.ts';
-import { cordonForm } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
-import { instanceChoices } from './pages/instances.ts';
 import { offerPage } from './pages/offer.ts';
 
 const look: Look = {
@@ -80,11 +80,12 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(workView, operations),
   ['/capacity', capacityPage],
   ['/offers/:id', offerPage],
-  viewPage(cordonsView, operations, { below: cordonForm }),
+  viewPage(cordonsView, operations, { choices: cordonChoices }),
   viewPage(platformCheckView, operations),
   viewPage(platformsView, operations),
   viewPage(platformView, operations, { below: belowPlatform }),
   viewPage(orphansView, operations),
+  viewPage(lossesView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),
   viewPage(operatorKeys, operations),

@@ -2,7 +2,6 @@ import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/
 import { html, named, withQuery } from '../../../operator-kit/console/parts.ts';
 import { figures } from '../../operate/figures/figures.ts';
 import type { Page } from '../deps.ts';
-import { cordonLink } from './cordons.ts';
 
 /** An offer over time, also one that has left the catalog. */
 export const offerPage: Page = async ({ store, catalog }, { params, query, now }) => {
@@ -25,7 +24,7 @@ export const offerPage: Page = async ({ store, catalog }, { params, query, now }
     title: id,
     body: html`<div class="head"><h1>${named(offer?.name ?? id)}</h1><span class="soft mono">${named(id)}</span>
 <span class="soft">${region === undefined ? 'all regions' : named(region)}</span>
-${offer === undefined ? html`<span class="soft">not in the catalog</span>` : cordonLink('offer', id)}
+${offer === undefined ? html`<span class="soft">not in the catalog</span>` : html`<a href="${withQuery('/console/cordons', { kind: 'offer', name: id })}">cordon</a>`}
 <a href="${withQuery('/console/instances', { offer: id, region })}">its instances</a>${rangeLinks(path, range)}</div>
 ${cards}`,
   };

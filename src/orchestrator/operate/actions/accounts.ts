@@ -41,8 +41,8 @@ export const createAccount = defineAction({
   form: {
     title: () => 'Create an account',
     button: 'Create',
-    below: { of: 'listAccounts', asks: ['name'] },
     page: () => '/console/accounts',
+    beside: 'listAccounts',
   },
   audit: ({ name }) => ({ action: 'account.create', subject: name }),
   run: async (deps: Deps, { name, id }) => ({ id: (await accounts.createAccount(deps, name, id)).id, name }),
@@ -80,7 +80,7 @@ export const createKey = defineAction({
   form: {
     title: ({ account }) => `Create a key for ${account}`,
     button: 'Create the key',
-    below: { of: 'listKeys', asks: ['account', 'label', 'expires_at'] },
+    beside: 'listKeys',
     needsFreshSignIn: true,
     secret: ({ api_key: key }) => key,
     page: () => '/console/keys',
