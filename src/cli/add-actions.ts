@@ -1,11 +1,17 @@
 import { Argument, type Command, Option } from 'commander';
 import { columnsOf, toColumns } from '../operator-kit/columns.ts';
-import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
+import {
+  type CommandSpec,
+  type Flag,
+  type InputKind,
+  kindOf,
+  type Operation,
+} from '../operator-kit/operation.ts';
+import { parseSeconds, parseTimeToCome, readText } from '../operator-kit/parse.ts';
 import type { Clock } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';
-import { parseCount, parseMinutes, parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
 import {
   isData,
   type ListFlags,
@@ -68,7 +74,7 @@ function build<Deps extends ActionDeps>(
     const now = deps.clock.now();
     const read = (name: string, what: string, value: unknown, flag?: Flag): [string, unknown] => [
       name,
-      typeof value === 'string' ? readText(kindOf(name, action.input[name]), what, value, now, flag) : value,
+      typeof value === 'string' ? readValue(kindOf(name, action.input[name]), what, value, now, flag) : value,
     ];
     const entries = [
       ...names.map((name, index) => read(name, `The ${name.replace(/_.*/, '')}`, given[index])),
@@ -175,24 +181,14 @@ function readFlag<Deps>(
   return [what, value === undefined ? given === true : given && value];
 }
 
-/** @throws {Fatal} */
-function readText(
-  kind: ReturnType<typeof kindOf>,
+/** @throws {Fatal} if it is invalid, or a time in the past that must be in the future */
+function readValue(
+  kind: InputKind,
   what: string,
   text: string,
   now: number,
   flag: Flag | undefined,
-) {
-  switch (kind) {
-    case 'usd':
-      return parseUsd(what, text) / 1_000_000;
-    case 'count':
-      return parseCount(what, text);
-    case 'minutes':
-      return parseMinutes(what, text);
-    case 'time':
-      return new Date((flag?.[2]?.mayBePast ? parseTime : parseTimeToCome)(what, text, now)).toISOString();
-    default:
-      return text;
-  }
+): unknown {
+  if (kind === 'time' && !flag?.[2]?.mayBePast) parseTimeToCome(what, text, now);
+  return readText(kind, what, text, now);
 }

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { type DriverTestOptions, openDriverTest } from '../compose/drivers/driver-test.ts';
 import { bundledCatalogFile } from '../config/load.ts';
+import { parseCount } from '../operator-kit/parse.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printError } from '../runtime/print.ts';
 import { onFirstSignal } from '../runtime/signals.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { parseCount } from './parse.ts';
 import { printFindings } from './print-findings.ts';
 import { type OutputFlag, withOutput } from './print-records.ts';
 

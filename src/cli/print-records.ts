@@ -11,8 +11,8 @@ import {
   valueIn,
 } from '../operator-kit/columns.ts';
 import type { Operation, TextPart } from '../operator-kit/operation.ts';
+import { parseLimit } from '../operator-kit/parse.ts';
 import { printLine, printTable, printText, toPrintable, toPrintableLine } from '../runtime/print.ts';
-import { parseLimit } from './parse.ts';
 import type { ChangedRows } from './watch.ts';
 
 /** Maximum characters of a name in a table. A contract may limit names only by the size of a request. */

@@ -104,6 +104,12 @@ const subscribeToStock = defineAction({
     subject: user,
     detail: { provider, offer, region },
   }),
+  form: {
+    title: () => 'Mail a user when an offer returns to stock',
+    button: 'Create',
+    page: () => '/console/stock-alerts',
+    beside: 'listStockAlerts',
+  },
   run: async (
     { sellers: providers, ...deps }: CommandDeps,
     { user, provider: providerId, offer: offerId, region = null },

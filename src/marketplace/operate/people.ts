@@ -155,6 +155,7 @@ export const createUser = defineAction({
     subject: email,
     detail: { ...toChanges(settings), ...(team !== undefined && { team }) },
   }),
+  form: { title: () => 'Add a user', button: 'Add', page: () => '/console/users', beside: 'listUsers' },
   run: async (deps: PeopleDeps, { email, team, ...settings }) =>
     toUser(await users.addUser(deps, { email, team, ...toChanges(settings) })),
   commands: [

@@ -27,6 +27,7 @@ export const createTeam = defineAction({
     detail: { name, owner },
     done: ({ id }) => ({ subject: id }),
   }),
+  form: { title: () => 'Create a team', button: 'Create', page: () => '/console/teams', beside: 'listTeams' },
   run: async (deps: PeopleDeps, given) => {
     const { id, name, slug } = await teams.createTeam(deps, given);
     return { id, name, slug };
@@ -210,6 +211,12 @@ export const setDiscount = defineAction({
     detail: { percentage, until },
     done: ({ team_id: subject }) => ({ subject }),
   }),
+  form: {
+    title: () => 'Give a team a discount',
+    button: 'Give',
+    page: () => '/console/discounts',
+    beside: 'listDiscounts',
+  },
   run: async (deps: PeopleDeps, { team, percent: percentage, from, until }) => {
     const { id: teamId } = await deps.store.transact((tx) => findTeam(tx.teams, team));
     const startsAt = from === undefined ? undefined : Date.parse(from);

@@ -14,12 +14,11 @@ import { platformView } from '../operate/views/platform.ts';
 import { platformCheckView } from '../operate/views/platform-check.ts';
 import { platformsView } from '../operate/views/platforms.ts';
 import { workView } from '../operate/views/work.ts';
+import { cordonChoices, instanceChoices } from './choices.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { capacityPage } from './pages/capacity.ts';
-import { cordonForm } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
-import { instanceChoices } from './pages/instances.ts';
 
 const look: Look = {
   brand: 'Berth',
@@ -57,7 +56,7 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(alarmsView, operations),
   viewPage(workView, operations),
   ['/capacity', capacityPage],
-  viewPage(cordonsView, operations, { below: cordonForm }),
+  viewPage(cordonsView, operations, { choices: cordonChoices }),
   viewPage(platformCheckView, operations),
   viewPage(platformsView, operations),
   viewPage(platformView, operations, { below: checkLink }),
