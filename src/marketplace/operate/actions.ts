@@ -274,7 +274,6 @@ export const resendMail = defineAction({
       name: 'mail resend',
       description: 'try a waiting or given-up mail now',
       args: { mailId: ['<id>'] },
-      toData: ({ id, to }) => ({ id, to }),
       toText: ({ id, to }) => [`A running server retries the mail ${id} to ${to} within seconds.`],
     },
   ],

@@ -125,7 +125,6 @@ const subscribeToStock = defineAction({
       description: 'mail a user when the offer returns to stock',
       args: { user: ['<email>'], provider: ['<provider>'], offer: ['<offer>'] },
       flags: { region: ['--region <region>', 'in this region; default: in any'] },
-      toData: ({ id }, { user, provider, offer, region = null }) => ({ id, user, provider, offer, region }),
       toText: ({ id }, { user, provider, offer }) => [
         `Alert ${id}: ${user} is mailed when ${offer} of ${provider} is back.`,
       ],

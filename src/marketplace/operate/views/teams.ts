@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd, usdToDollars } from '../../../contract/values.ts';
-import type { Tone } from '../../../operator-kit/columns.ts';
+import type { ListIn, Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import {
   limitSchema,
@@ -197,6 +197,26 @@ const lasts = {
 
 const pageOf = ({ id }: { id: string }): string => `/teams/${encodeURIComponent(id)}`;
 
+/** The columns of a list of them. */
+export const teamsList: ListIn<'teams', TeamRow> = {
+  rows: 'teams',
+  title: 'Teams',
+  none: 'No teams found.',
+  usual: { spending: true },
+  columns: [
+    { field: 'id', page: pageOf, isWide: true },
+    { field: 'slug', kind: 'name', page: pageOf },
+    { field: 'name', under: 'slug' },
+    'owner',
+    'balance_usd',
+    { field: 'burn_usd_per_hour', title: 'per hour' },
+    lasts,
+    { field: 'billed', isWide: true },
+    { field: 'exhausted_at', title: 'at zero since', isWide: true },
+    'created_at',
+  ],
+};
+
 export const teamsView = defineView({
   name: 'listTeams',
   tag: 'Views',
@@ -217,24 +237,7 @@ export const teamsView = defineView({
       list: { limit: 100_000 },
     },
   ],
-  list: {
-    rows: 'teams',
-    title: 'Teams',
-    none: 'No teams found.',
-    usual: { spending: true },
-    columns: [
-      { field: 'id', page: pageOf, isWide: true },
-      { field: 'slug', kind: 'name', page: pageOf },
-      { field: 'name', under: 'slug' },
-      'owner',
-      'balance_usd',
-      { field: 'burn_usd_per_hour', title: 'per hour' },
-      lasts,
-      { field: 'billed', isWide: true },
-      { field: 'exhausted_at', title: 'at zero since', isWide: true },
-      'created_at',
-    ],
-  },
+  list: teamsList,
   read: ({ store, clock }: ViewDeps, { q: text, spending: isSpending, ...query }) =>
     listTeams(store.read, { ...query, text, isSpending: isSpending && text === undefined }, clock.now()),
 });
