@@ -61,7 +61,7 @@ function listPage<Deps>(
     const first = withQuery(`/console${path}`, textsOf(wanted));
     return {
       title: list.title,
-      body: html`<div class="head"><h1>${list.title}</h1><span class="soft">${count(total)}${list.about === undefined ? '' : `: ${list.about}`}</span></div>
+      body: html`<div class="head"><h1>${list.title}</h1><span class="soft">${count(total)}${list.about === undefined ? '' : `, ${list.about}`}</span></div>
 ${(await above?.(deps, request, reply)) ?? ''}${filters(view, wanted, values ?? {})}
 ${live(id, html`${rowsOf(list, rows, actionsIn(view, actions, request), request.now)}${rest === 0 ? '' : html`<p class="soft">… and ${count(rest)} more</p>`}`)}
 ${pager(first, request.query('after'), reply['next'] as string | null | undefined)}${forms.map((action) => fieldsForm(action, request, values ?? {}))}${(await below?.(deps, request, reply)) ?? ''}`,

@@ -6,6 +6,7 @@ import { html } from '../../operator-kit/console/parts.ts';
 import { type PageExtras, viewPage } from '../../operator-kit/console/view-pages.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { cordonsView } from '../operate/actions/cordons.ts';
+import { lossesView } from '../operate/actions/losses.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
 import { accountsView, keysView } from '../operate/views/accounts.ts';
 import { alarmsView, orphansView } from '../operate/views/alarms.ts';
@@ -61,6 +62,7 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(platformsView, operations),
   viewPage(platformView, operations, { below: checkLink }),
   viewPage(orphansView, operations),
+  viewPage(lossesView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),
   viewPage(operatorKeys, operations),

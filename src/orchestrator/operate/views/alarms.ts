@@ -83,6 +83,7 @@ function linkOfSubject({ kind, subject, platform }: AlarmRow): string | undefine
   const own = linkOfId(subject);
   if (own !== undefined) return own;
   if (isOrphan(kind)) return '/orphans';
+  if (kind === 'losses_held') return '/losses';
   return platform === null ? undefined : `/platforms/${encodeURIComponent(platform)}`;
 }
 
