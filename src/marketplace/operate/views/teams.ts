@@ -3,6 +3,7 @@ import { timestampSchema, usdFromMicroUsd, usdToDollars } from '../../../contrac
 import type { ListIn, Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import {
+  cutPage,
   limitSchema,
   nextSchema,
   timeOrNullSchema,
@@ -16,7 +17,7 @@ import { teamOf } from '../../model/own-rows.ts';
 import type { TeamRecord } from '../../model/people.ts';
 import type { SpendingTeam } from '../../model/people-store.ts';
 import type { Reader } from '../../model/store.ts';
-import { known, type PageQuery, textSchema, type ViewDeps } from './pages.ts';
+import { known, textSchema, type ViewDeps } from './pages.ts';
 
 /** A team with its balance and the rate at which it decreases. */
 export const teamRowSchema = z
@@ -41,8 +42,6 @@ export const teamRowSchema = z
 export type TeamRow = z.infer<typeof teamRowSchema>;
 
 const teamPageSchema = z.object({ teams: z.array(teamRowSchema), next: nextSchema }).meta({ id: 'TeamPage' });
-type TeamPage = z.infer<typeof teamPageSchema>;
-
 const billedSchema = z.object({
   id: z.string().meta({ description: 'Id of a deployment or volume.' }),
   kind: z.enum(['deployment', 'volume']),
@@ -78,29 +77,7 @@ const teamDetailSchema = teamRowSchema
   .meta({ id: 'TeamDetail' });
 export type TeamDetail = z.infer<typeof teamDetailSchema>;
 
-export interface TeamQuery extends PageQuery {
-  text?: string | undefined;
-  /** Only teams with open segments, the soonest to run out first; one page. */
-  isSpending?: boolean | undefined;
-}
-
 type TeamReads = Pick<Reader, 'teams' | 'users' | 'ledger' | 'discounts'>;
-
-/** Teams ordered by slug. */
-async function listTeams(
-  read: TeamReads,
-  { text, isSpending = false, after, limit = USUAL_PAGE }: TeamQuery,
-  now: number,
-): Promise<TeamPage> {
-  if (isSpending)
-    return { teams: await firstToRunOut(read, await read.teams.spending(now), limit, now), next: null };
-  const found = await read.teams.page({ text, after, limit: limit + 1 });
-  const page = found.slice(0, limit);
-  return {
-    teams: await Promise.all(page.map((team) => toTeamRow(read, team, now))),
-    next: found.length > limit ? (page.at(-1)?.slug ?? null) : null,
-  };
-}
 
 /**
  * The spending teams that run out first. They are sorted by a lower bound of their balance, so that only the shown
@@ -142,7 +119,7 @@ const MOST_BILLED = 200;
 const MOST_BOOKED = 50;
 
 /** The team with this id or slug; null: there is none. */
-export async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
+async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
   const found = await teamOf(read.teams, idOrSlug);
   if (found === null) return null;
   const [row, members, open, booked] = await Promise.all([
@@ -238,8 +215,17 @@ export const teamsView = defineView({
     },
   ],
   list: teamsList,
-  read: ({ store, clock }: ViewDeps, { q: text, spending: isSpending, ...query }) =>
-    listTeams(store.read, { ...query, text, isSpending: isSpending && text === undefined }, clock.now()),
+  read: async (
+    { store: { read }, clock }: ViewDeps,
+    { q: text, spending: isSpending = false, after, limit = USUAL_PAGE },
+  ) => {
+    const now = clock.now();
+    if (isSpending && text === undefined)
+      return { teams: await firstToRunOut(read, await read.teams.spending(now), limit, now), next: null };
+    const found = await read.teams.page({ text, after, limit: limit + 1 });
+    const { rows, next } = cutPage(found, limit, ({ slug }) => slug);
+    return { teams: await Promise.all(rows.map((team) => toTeamRow(read, team, now))), next };
+  },
 });
 
 export const teamView = defineView({
