@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { diagnoseProviders } from '../../compose/doctor/diagnose-providers.ts';
+import { diagnoseProviders } from '../../compose/marketplace/diagnose-providers.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
 import { systemClock } from '../../runtime/system.ts';

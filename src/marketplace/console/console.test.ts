@@ -180,6 +180,32 @@ describe('the console of the marketplace', () => {
     ]);
     expect(await read('/console/keys')).toContain('revoked');
   });
+
+  it('adds a user, gives a team a discount and books a credit by forms beside their lists', async () => {
+    const csrf = /name="csrf" value="([^"]+)"/.exec(await read('/console/users'))?.[1] ?? '';
+    const team = TRAINING.teamId;
+    const grant = { team, kind: 'grant', amount_usd: '12.50', reference: 'outage-of-monday' };
+    expect(await read(`/console/actions/bookCredit?${new URLSearchParams(grant)}`)).toContain(
+      '$12.50 are booked to',
+    );
+    for (const [list, action, fields] of [
+      ['users', 'createUser', { email: 'kim@example.com', allow_keys: 'yes', create_limit: '3' }],
+      ['discounts', 'setDiscount', { team, percent: '20', until: '7d' }],
+      ['books', 'bookCredit', grant],
+    ] as const) {
+      expect(await read(`/console/${list}`)).toContain(`action="/console/actions/${action}"`);
+      const body = new URLSearchParams({ ...fields, csrf });
+      const path = `/console/actions/${action}`;
+      const done = await shown.request(path, { method: 'POST', headers: { cookie }, body });
+      expect([done.status, done.headers.get('location')]).toEqual([303, `/console/${list}`]);
+    }
+    const { users, discounts } = shown.store.read;
+    expect(await users.byEmail('kim@example.com')).toMatchObject({ mayMakeKeys: true, createLimit: 3 });
+    expect(await discounts.ofTeam(team)).toMatchObject([{ percentage: 20 }]);
+    expect(await read('/console/books')).toContain('outage-of-monday');
+    const rows = await shown.store.read.audit.page({ limit: 3 });
+    expect(rows.map(({ action }) => action)).toEqual(['credit.grant', 'discount.set', 'user.add']);
+  });
 });
 
 it('answers no hostile request with a 5xx or an error line [market-console-hostile]', async () => {
@@ -200,7 +226,15 @@ it('answers no hostile request with a 5xx or an error line [market-console-hosti
     'subject',
     'next',
   ];
-  const actions = ['resendMail', 'cleanUpLost', 'acceptLosses', 'revokeKey', 'endDiscount'];
+  const actions = [
+    'resendMail',
+    'cleanUpLost',
+    'acceptLosses',
+    'revokeKey',
+    'endDiscount',
+    'bookCredit',
+    'createUser',
+  ];
   const forms = actions.map((name) => `/console/actions/${name}`);
   const pagePaths = pages.map(([path]) => `/console${path}`);
   const requests = [

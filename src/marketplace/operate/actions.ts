@@ -70,6 +70,15 @@ export const bookCredit = defineAction({
     subject: (await findTeam(read.teams, team).catch(() => null))?.id ?? team,
     detail: { amount: toDollars(toMicroUsd(usd)), reference, reason },
   }),
+  form: {
+    title: ({ kind, team }) => `${kind} for ${team}`,
+    button: 'Book it',
+    page: () => '/console/books',
+    beside: 'readBooks',
+    preview: (_reply, _deps, { team, kind, amount_usd: usd, reference }) => [
+      `${usdToDollars(usd)} are booked to ${team} as ${kind}, with the reference ${reference}; it is kept in the books for good.`,
+    ],
+  },
   run: async (deps: Deps, { team, kind, amount_usd: usd, ...of }, _actor, skipAudit) => {
     const { id: teamId } = await deps.store.transact((tx) => findTeam(tx.teams, team));
     const { record, isReplay } = await book(deps, kind, { teamId, amountMicroUsd: toMicroUsd(usd), ...of });
@@ -265,7 +274,6 @@ export const resendMail = defineAction({
       name: 'mail resend',
       description: 'try a waiting or given-up mail now',
       args: { mailId: ['<id>'] },
-      toData: ({ id, to }) => ({ id, to }),
       toText: ({ id, to }) => [`A running server retries the mail ${id} to ${to} within seconds.`],
     },
   ],

@@ -105,6 +105,12 @@ const subscribeToStock = defineAction({
     subject: user,
     detail: { provider, offer, region },
   }),
+  form: {
+    title: () => 'Mail a user when an offer returns to stock',
+    button: 'Create',
+    page: () => '/console/stock-alerts',
+    beside: 'listStockAlerts',
+  },
   run: async (
     { sellers: providers, ...deps }: CommandDeps,
     { user, provider: providerId, offer: offerId, region = null },
@@ -120,7 +126,6 @@ const subscribeToStock = defineAction({
       description: 'mail a user when the offer returns to stock',
       args: { user: ['<email>'], provider: ['<provider>'], offer: ['<offer>'] },
       flags: { region: ['--region <region>', 'in this region; default: in any'] },
-      toData: ({ id }, { user, provider, offer, region = null }) => ({ id, user, provider, offer, region }),
       toText: ({ id }, { user, provider, offer }) => [
         `Alert ${id}: ${user} is mailed when ${offer} of ${provider} is back.`,
       ],

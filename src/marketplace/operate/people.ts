@@ -47,14 +47,15 @@ function toChanges({
   deployment_mail: wantsDeploymentMail,
   marketing_mail: wantsMarketingMail,
 }: Settings): users.UserChanges {
-  return {
-    ...(name !== undefined && { name }),
-    ...(mayMakeKeys !== undefined && { mayMakeKeys }),
-    ...(createLimit !== undefined && { createLimit }),
-    ...(minimumRuntimeMinutes !== undefined && { minimumRuntimeMinutes }),
-    ...(wantsDeploymentMail !== undefined && { wantsDeploymentMail }),
-    ...(wantsMarketingMail !== undefined && { wantsMarketingMail }),
+  const all = {
+    name,
+    mayMakeKeys,
+    createLimit,
+    minimumRuntimeMinutes,
+    wantsDeploymentMail,
+    wantsMarketingMail,
   };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
 const userSchema = z
@@ -158,6 +159,7 @@ export const createUser = defineAction({
     subject: email,
     detail: { ...toChanges(settings), ...(team !== undefined && { team }) },
   }),
+  form: { title: () => 'Add a user', button: 'Add', page: () => '/console/users', beside: 'listUsers' },
   run: async (deps: PeopleDeps, { email, team, ...settings }) =>
     toUser(await users.addUser(deps, { email, team, ...toChanges(settings) })),
   commands: [

@@ -27,6 +27,7 @@ export const createTeam = defineAction({
     detail: { name, owner },
     done: ({ id }) => ({ subject: id }),
   }),
+  form: { title: () => 'Create a team', button: 'Create', page: () => '/console/teams', beside: 'listTeams' },
   run: async (deps: PeopleDeps, given) => {
     const { id, name, slug } = await teams.createTeam(deps, given);
     return { id, name, slug };
@@ -109,7 +110,6 @@ export const setMember = defineAction({
       description: 'add a user to a team, or change their role',
       args: { team: ['<team>'], user: ['<email>'] },
       flags: { role: ['--role <role>', 'what they may do', { default: 'member' }] },
-      toData: (_member, { team, user, role }) => ({ team, user, role }),
       toText: (_member, { team, user, role }) => [`${user} is ${role} of ${team}.`],
     },
   ],
@@ -139,7 +139,6 @@ export const removeMember = defineAction({
       name: 'teams remove-member',
       description: 'remove a user from a team',
       args: { team: ['<team>'], user: ['<email>'] },
-      toData: (_member, { team, user }) => ({ team, user }),
       toText: (_member, { team, user }) => [`${user} is no longer a member of ${team}.`],
     },
   ],
@@ -246,6 +245,12 @@ export const setDiscount = defineAction({
     detail: { percentage, until },
     done: ({ team_id: subject }) => ({ subject }),
   }),
+  form: {
+    title: () => 'Give a team a discount',
+    button: 'Give',
+    page: () => '/console/discounts',
+    beside: 'listDiscounts',
+  },
   run: async (deps: PeopleDeps, { team, percent: percentage, from, until }) => {
     const { id: teamId } = await deps.store.transact((tx) => findTeam(tx.teams, team));
     const startsAt = from === undefined ? undefined : Date.parse(from);
@@ -284,7 +289,6 @@ export const endDiscount = defineAction({
       name: 'discounts end',
       description: 'end an assigned discount now',
       args: { discountId: ['<id>'] },
-      toData: ({ id, until }) => ({ id, until }),
       toText: ({ id, until }) => [`Discount ${id} ends at ${until}.`],
     },
   ],

@@ -20,7 +20,6 @@ const auditViewSchema = z
     outcome: z.enum(auditOutcomes),
   })
   .meta({ id: 'AuditEntry' });
-export type AuditView = z.infer<typeof auditViewSchema>;
 
 const auditPageSchema = z
   .object({ entries: z.array(auditViewSchema), next: nextSchema })

@@ -20,15 +20,13 @@ const operatorKeyViewSchema = z
     last_used_at: timeOrNullSchema,
   })
   .meta({ id: 'OperatorKey' });
-export type OperatorKeyView = z.infer<typeof operatorKeyViewSchema>;
+type OperatorKeyView = z.infer<typeof operatorKeyViewSchema>;
 
 const operatorKeyListSchema = z
   .object({ keys: z.array(operatorKeyViewSchema) })
   .meta({ id: 'OperatorKeyList' });
 
-export async function listOperatorKeys(read: {
-  operatorKeys: OperatorKeyReader;
-}): Promise<OperatorKeyView[]> {
+async function listOperatorKeys(read: { operatorKeys: OperatorKeyReader }): Promise<OperatorKeyView[]> {
   const keys = await read.operatorKeys.list();
   return keys.map(({ id, name, role, prefix, lastFour, createdAt, revokedAt, lastUsedAt }) => ({
     id,

@@ -10,6 +10,7 @@ import { packageVersion } from '../../config/package-root.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
 import { createOperatorKey, Operators } from '../../operator-kit/keys.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { broken, ok } from '../../ports/diagnosis.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
@@ -56,6 +57,11 @@ function onTwoPlatforms(catalog: Catalog): Catalog {
   return { ...catalog, offers: new Map(offers) };
 }
 
+const demoFindings = [
+  ok('libvirt on host kvm-1', 'qemu+ssh://kvm-1/system answers'),
+  broken('KVM on host kvm-2', 'libvirt has no <KVM>', 'Load kvm_intel or kvm_amd.'),
+];
+
 /** The console on its own store, without an orchestrator. The test writes its rows. */
 export async function startConsole({ clock = systemClock }: { clock?: Clock } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-console-'));
@@ -92,6 +98,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       ],
       ['west', { driver: 'incus', placesOnHosts: false }],
     ]),
+    checks: {
+      read: (platform) =>
+        platform === 'default'
+          ? { startedAt: clock.now() - 3_000, isFinished: true, findings: demoFindings }
+          : null,
+    },
     reload: () => Promise.reject(new Fatal('it has no server')),
     maxLosses: { share: 0.1, least: 3 },
     manifests: {

@@ -238,6 +238,14 @@ it('the work and an instance show what the platform is doing, and since when tha
   expect(instance).toMatch(/<dt>Phase due<\/dt><dd><span class="badge bad"><time /);
 });
 
+it('a platform has a page with the findings of berth doctor and their remedies [console-doctor]', async () => {
+  expect(await read('/console/platforms/default')).toContain('href="/console/platforms/default/check"');
+  const page = await read('/console/platforms/default/check');
+  expect(page).toMatch(/badge bad"><bdi>broken<[\s\S]*KVM on host kvm-2[\s\S]*Load kvm_intel or kvm_amd\./);
+  expect(page).toContain('libvirt has no &lt;KVM&gt;');
+  expect((await tab.get('/console/platforms/elsewhere/check')).status).toBe(404);
+});
+
 it('the page of a platform shows each host with its devices, silent hosts and quarantined devices [console-hosts]', async () => {
   const page = await read('/console/platforms/default');
   expect(page).toContain('it did not come back from its reset &lt;at once&gt;');

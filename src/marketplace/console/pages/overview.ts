@@ -1,11 +1,11 @@
 import { usdToDollars } from '../../../contract/values.ts';
 import { figureCards, rangeLinks, rangeOf } from '../../../operator-kit/console/figure-parts.ts';
-import { badge, type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
+import { count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { listTable } from '../../../operator-kit/console/view-pages.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
 import { figures as overTime } from '../../operate/figures/figures.ts';
 import { toneOf } from '../../operate/views/deployments.ts';
-import { type ProviderRow, pageOfProvider, toneOfProvider } from '../../operate/views/providers.ts';
+import { type ProviderRow, providersView } from '../../operate/views/providers.ts';
 import { statusView } from '../../operate/views/status.ts';
 import { teamsView } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
@@ -44,23 +44,13 @@ ${figure(books.findings === null ? '–' : count(books.findings), 'findings in t
 ${live('figures', figures, 'figures')}
 ${await cards(overTime.revenue, overTime.burn)}
 <div class="columns">
-${live('providers', html`<h2>Providers</h2>${table(providerColumns, providers, 'No provider is configured.', now)}`)}
+${live('providers', html`<h2>Providers</h2>${listTable(providersView, providers, now)}`)}
 ${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(['reason', 'provider', 'count'], causesOf(providers), 'No deployment failed.')}`)}
 </div>
 ${await cards(overTime.launches, overTime.badDebt)}
-${live('teams', html`<h2>Teams whose balance runs out first</h2>${teams.length === 0 ? html`<p class="empty">No team is billed now.</p>` : listTable(teamsView, teams, now)}`)}`,
+${live('teams', html`<h2>Teams whose balance runs out first</h2>${listTable(teamsView, teams, now)}`)}`,
   };
 };
-
-const providerColumns: readonly Column<ProviderRow>[] = [
-  {
-    head: 'Provider',
-    cell: (row) => html`<a href="/console${pageOfProvider(row)}">${row.provider}</a>`,
-  },
-  { head: 'State', cell: (row) => badge(row.state, toneOfProvider(row)) },
-  'running',
-  'confirmed_until',
-];
 
 type Cause = ProviderRow['failures'][number] & { provider: string };
 

@@ -15,16 +15,8 @@ import { costsOf } from '../../ledger/balance.ts';
 import { type DeploymentRecord, isLost } from '../../model/deployment-record.ts';
 import type { Intent } from '../../model/intent.ts';
 import { findTeam } from '../../model/own-rows.ts';
-import type { DeploymentSearch, Reader } from '../../model/store.ts';
-import {
-  afterSchema,
-  fromPageEnd,
-  known,
-  type PageQuery,
-  textSchema,
-  toPageEnd,
-  type ViewDeps,
-} from './pages.ts';
+import type { Reader } from '../../model/store.ts';
+import { afterSchema, fromPageEnd, known, textSchema, toPageEnd, type ViewDeps } from './pages.ts';
 
 /** A deployment in a list. */
 const deploymentRowSchema = z
@@ -48,8 +40,6 @@ export type DeploymentRow = z.infer<typeof deploymentRowSchema>;
 const deploymentPageSchema = z
   .object({ deployments: z.array(deploymentRowSchema), next: nextSchema })
   .meta({ id: 'DeploymentPage' });
-type DeploymentPage = z.infer<typeof deploymentPageSchema>;
-
 const text = z.string().nullable();
 
 /** The details of a deployment. */
@@ -79,28 +69,7 @@ const deploymentDetailSchema = deploymentRowSchema
 export type DeploymentDetail = z.infer<typeof deploymentDetailSchema>;
 
 /** The status filter of the list: a status, `active` or `all`. */
-export const statusFilterSchema = z.enum(['active', 'all', ...deploymentStatuses]);
-
-export interface DeploymentQuery extends PageQuery, Pick<DeploymentSearch, 'text' | 'providerId'> {
-  teamId?: string | undefined;
-  status?: z.infer<typeof statusFilterSchema> | undefined;
-}
-
-/** Deployments, the newest first. The default status filter is `active`. */
-async function listDeployments(
-  { deployments }: Pick<Reader, 'deployments'>,
-  { status = 'active', teamId, after, limit = USUAL_PAGE, ...of }: DeploymentQuery,
-): Promise<DeploymentPage> {
-  const found = await deployments.list({
-    ...of,
-    teamIds: teamId === undefined ? undefined : [teamId],
-    statuses: toStatuses(status),
-    after: toPageEnd(after),
-    limit: limit + 1,
-  });
-  const { rows, next } = cutPage(found, limit, ({ createdAt: at, id }) => fromPageEnd({ at, id }));
-  return { deployments: rows.map(toDeploymentRow), next };
-}
+const statusFilterSchema = z.enum(['active', 'all', ...deploymentStatuses]);
 
 function toStatuses(status: z.infer<typeof statusFilterSchema>): readonly DeploymentStatus[] | undefined {
   if (status === 'all') return undefined;
@@ -245,10 +214,18 @@ export const deploymentsView = defineView({
   },
   read: async (
     { store: { read } }: ViewDeps,
-    { team, provider: providerId, q: text, status = text === undefined ? 'active' : 'all', ...query },
+    { team, q: text, status = text === undefined ? 'active' : 'all', after, limit = USUAL_PAGE, ...of },
   ) => {
-    const teamId = team === undefined ? undefined : (await findTeam(read.teams, team)).id;
-    return listDeployments(read, { ...query, status, teamId, providerId, text });
+    const found = await read.deployments.list({
+      text,
+      providerId: of.provider,
+      teamIds: team === undefined ? undefined : [(await findTeam(read.teams, team)).id],
+      statuses: toStatuses(status),
+      after: toPageEnd(after),
+      limit: limit + 1,
+    });
+    const { rows, next } = cutPage(found, limit, ({ createdAt: at, id }) => fromPageEnd({ at, id }));
+    return { deployments: rows.map(toDeploymentRow), next };
   },
 });
 

@@ -10,11 +10,9 @@ import {
   USUAL_PAGE,
 } from '../../../operator-kit/views/values.ts';
 import type { MailRecord } from '../../model/ledger-records.ts';
-import type { MailState } from '../../model/ledger-store.ts';
-import type { Reader } from '../../model/store.ts';
-import { afterSchema, fromPageEnd, type PageQuery, toPageEnd, type ViewDeps } from './pages.ts';
+import { afterSchema, fromPageEnd, toPageEnd, type ViewDeps } from './pages.ts';
 
-export const mailStateSchema = z.enum(['waiting', 'sent', 'given_up']);
+const mailStateSchema = z.enum(['waiting', 'sent', 'given_up']);
 
 /** A mail of the outbox, without its text. */
 export const mailRowSchema = z
@@ -38,25 +36,6 @@ export type MailRow = z.infer<typeof mailRowSchema>;
 const mailPageSchema = z
   .object({ mails: z.array(mailRowSchema), waiting: z.int(), next: nextSchema })
   .meta({ id: 'MailPage' });
-type MailPage = z.infer<typeof mailPageSchema>;
-
-export interface MailQuery extends PageQuery {
-  to?: string | undefined;
-  state?: MailState | undefined;
-}
-
-export async function listMails(
-  { mail }: Pick<Reader, 'mail'>,
-  { after, limit = USUAL_PAGE, ...of }: MailQuery,
-): Promise<MailPage> {
-  const [found, waiting] = await Promise.all([
-    mail.list({ ...of, after: toPageEnd(after), limit: limit + 1 }),
-    mail.waiting(),
-  ]);
-  const { rows, next } = cutPage(found, limit, ({ createdAt: at, id }) => fromPageEnd({ at, id }));
-  return { mails: rows.map(toMailRow), waiting: waiting.count, next };
-}
-
 export function toMailRow(record: MailRecord): MailRow {
   const { sentAt, failedAt } = record;
   return {
@@ -120,5 +99,13 @@ export const mailsView = defineView({
       'created_at',
     ],
   },
-  read: ({ store }: Pick<ViewDeps, 'store'>, query) => listMails(store.read, query),
+  read: async ({ store }: Pick<ViewDeps, 'store'>, { after, limit = USUAL_PAGE, ...of }) => {
+    const { mail } = store.read;
+    const [found, waiting] = await Promise.all([
+      mail.list({ ...of, after: toPageEnd(after), limit: limit + 1 }),
+      mail.waiting(),
+    ]);
+    const { rows, next } = cutPage(found, limit, ({ createdAt: at, id }) => fromPageEnd({ at, id }));
+    return { mails: rows.map(toMailRow), waiting: waiting.count, next };
+  },
 });

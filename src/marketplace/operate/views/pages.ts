@@ -19,11 +19,6 @@ export interface PageQuery {
 
 const AFTER = /^(\d{1,15})-([\w-]{1,100})$/;
 
-/** The text, if it has the form of a page's `next`. */
-export function pageAfter(text: string | undefined): string | undefined {
-  return AFTER.test(text ?? '') ? text : undefined;
-}
-
 export function toPageEnd(text: string | undefined): PageEnd | undefined {
   const [, at, id] = AFTER.exec(text ?? '') ?? [];
   return at === undefined || id === undefined ? undefined : { at: Number(at), id };

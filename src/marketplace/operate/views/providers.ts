@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Tone } from '../../../operator-kit/columns.ts';
+import type { ListIn, Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
@@ -179,13 +179,55 @@ const TONES: Readonly<Record<ProviderRow['state'], Tone>> = {
   unknown: 'wait',
 };
 
-export const toneOfProvider = ({ state }: Pick<ProviderRow, 'state'>): Tone => TONES[state];
+const toneOfProvider = ({ state }: Pick<ProviderRow, 'state'>): Tone => TONES[state];
 
 /** The page with the deployments at a provider. */
-export const pageOfProvider = ({ provider }: { provider: string }): string =>
+const pageOfProvider = ({ provider }: { provider: string }): string =>
   `/deployments?provider=${encodeURIComponent(provider)}`;
 
 const CALL_THEM = 'to call each from the command line: berth marketplace providers check';
+
+/** The columns of a list of them. */
+export const providersList: ListIn<'providers', ProviderRow> = {
+  rows: 'providers',
+  title: 'Providers',
+  about: `as this server sees them; ${CALL_THEM}`,
+  none: 'No provider is configured, and none is in the database.',
+  columns: [
+    { field: 'provider', page: pageOfProvider },
+    {
+      field: 'problems',
+      under: 'provider',
+      text: ({ problems }) => problems.join('; ') || null,
+      isWide: true,
+    },
+    { field: 'state', tone: toneOfProvider },
+    'running',
+    'deploying',
+    'stopped',
+    { field: 'volumes', isWide: true },
+    'confirmed_until',
+    { field: 'catalog_read_at', title: 'catalog read', isWide: true },
+    { field: 'certificate_ends_at', title: 'certificate ends', isWide: true },
+    { field: 'offers_in_stock', isWide: true },
+    { field: 'waiting_for_ssh', title: 'no SSH yet' },
+    { field: 'to_sync', isWide: true },
+    {
+      field: 'losses_held',
+      title: 'losses held',
+      tone: ({ losses_held: held }) => (held === 0 ? undefined : 'bad'),
+    },
+    { field: 'losses_accepted_until', isWide: true },
+    { field: 'made', title: 'made in 24 h' },
+    { field: 'failed' },
+    {
+      field: 'failures',
+      title: 'why',
+      under: 'failed',
+      text: ({ failures }) => failures.map(({ reason, count }) => `${reason} ${count}`).join(', '),
+    },
+  ],
+};
 
 export const providersView = defineView({
   name: 'listProviders',
@@ -202,46 +244,7 @@ export const providersView = defineView({
       list: {},
     },
   ],
-  list: {
-    rows: 'providers',
-    title: 'Providers',
-    about: `as this server sees them; ${CALL_THEM}`,
-    none: 'No provider is configured, and none is in the database.',
-    columns: [
-      { field: 'provider', page: pageOfProvider },
-      {
-        field: 'problems',
-        under: 'provider',
-        text: ({ problems }) => problems.join('; ') || null,
-        isWide: true,
-      },
-      { field: 'state', tone: toneOfProvider },
-      'running',
-      'deploying',
-      'stopped',
-      { field: 'volumes', isWide: true },
-      'confirmed_until',
-      { field: 'catalog_read_at', title: 'catalog read', isWide: true },
-      { field: 'certificate_ends_at', title: 'certificate ends', isWide: true },
-      { field: 'offers_in_stock', isWide: true },
-      { field: 'waiting_for_ssh', title: 'no SSH yet' },
-      { field: 'to_sync', isWide: true },
-      {
-        field: 'losses_held',
-        title: 'losses held',
-        tone: ({ losses_held: held }) => (held === 0 ? undefined : 'bad'),
-      },
-      { field: 'losses_accepted_until', isWide: true },
-      { field: 'made', title: 'made in 24 h' },
-      { field: 'failed' },
-      {
-        field: 'failures',
-        title: 'why',
-        under: 'failed',
-        text: ({ failures }) => failures.map(({ reason, count }) => `${reason} ${count}`).join(', '),
-      },
-    ],
-  },
+  list: providersList,
   read: async ({ store: { read }, clock, providers, maxLosses }: ProviderDeps) => ({
     providers: await listProviders(read, { known: providers(), maxLosses, now: clock.now() }),
   }),

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { counted } from '../../../contract/counted.ts';
-import { usdFromMicroUsd } from '../../../contract/values.ts';
-import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
+import { usdFromMicroUsd, usdToDollars } from '../../../contract/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
 import type { Reader } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
-import { listProviders, type ProviderDeps, providerRowSchema } from './providers.ts';
-import { firstToRunOut, teamRowSchema } from './teams.ts';
+import { listProviders, type ProviderDeps, providerRowSchema, providersList } from './providers.ts';
+import { firstToRunOut, teamRowSchema, teamsList } from './teams.ts';
 
 const mailsViewSchema = z.object({
   waiting: z.int(),
@@ -59,50 +58,17 @@ async function readMails({ mail }: Pick<Reader, 'mail'>, now: number): Promise<M
   };
 }
 
-function describe(status: StatusView, _input: object, now: number): TextPart[] {
-  const { providers, first_to_run_out: first, teams } = status;
-  const rest = teams.spending - first.length;
-  const quiet = teams.count - teams.spending;
-  return [
-    providers.map(({ provider, deploying, running, stopped, volumes, ...row }) => ({
-      provider,
-      deploying,
-      running,
-      stopped,
-      volumes,
-      waiting_for_ssh: row.waiting_for_ssh,
-      to_sync: row.to_sync,
-      losses_held: row.losses_held,
-      confirmed_until: row.confirmed_until,
-    })),
-    '',
-    first.map(({ slug, balance_usd, burn_usd_per_hour, hours_left }) => ({
-      team: slug,
-      balance_usd,
-      burn_usd_per_hour,
-      hours_left,
-    })),
-    ...(rest > 0 ? [`Not shown: ${counted(rest, 'team')}. All: berth marketplace teams ls --spending`] : []),
-    ...(quiet > 0
-      ? [`Nothing is billed to ${counted(quiet, first.length > 0 ? 'other team' : 'team')}.`]
-      : []),
-    toMailSentence(status.mails, now),
-  ];
-}
-
 /** Words the number and age of waiting mails, and how many were given up. */
-function toMailSentence(
-  { waiting, oldest_created_at: writtenAt, next_try_at: tryAt, given_up: givenUp }: MailsView,
-  now: number,
-): string {
+function describeMails({ mails }: StatusView, now: number): string {
+  const { waiting, oldest_created_at: writtenAt, next_try_at: tryAt, given_up: givenUp } = mails;
   const next = tryAt === null || Date.parse(tryAt) <= now ? 'now' : `at ${tryAt}`;
   const sentence =
     waiting === 0
-      ? 'No mail is waiting.'
-      : `Waiting mails: ${waiting}. The oldest was written at ${writtenAt}; the next try is due ${next}.`;
+      ? 'none waits'
+      : `${waiting} wait, the oldest since ${writtenAt}; the next try is due ${next}`;
   return givenUp === 0
     ? sentence
-    : `${sentence} Given up in the last 24 hours: ${givenUp}. See berth marketplace mail ls --state given_up`;
+    : `${sentence}; given up in 24 hours: ${givenUp}, see berth marketplace mail ls --state given_up`;
 }
 
 export const statusView = defineView({
@@ -113,7 +79,22 @@ export const statusView = defineView({
   description:
     'Deployments, teams and their spend, mails, held losses, the last check of the books, the providers, and the teams that run out first.',
   reply: ['The overview.', statusViewSchema],
-  commands: [{ name: 'status', toText: describe }],
+  commands: [{ name: 'status' }],
+  detail: {
+    title: () => 'Overview',
+    facts: [
+      'deployments',
+      {
+        field: 'teams',
+        text: ({ teams }) =>
+          `${teams.count}, ${teams.spending} of them are billed, ${usdToDollars(teams.burn_usd_per_hour)} an hour`,
+      },
+      { field: 'mails', text: describeMails },
+      'losses_held',
+      'books',
+    ],
+    lists: [providersList, { ...teamsList, rows: 'first_to_run_out', title: 'Teams that run out first' }],
+  },
   read: async ({ store: { read }, clock, providers, maxLosses }: ProviderDeps) => {
     const now = clock.now();
     const billed = await read.teams.spending(now);

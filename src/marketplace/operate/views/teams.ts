@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd, usdToDollars } from '../../../contract/values.ts';
-import type { Tone } from '../../../operator-kit/columns.ts';
+import type { ListIn, Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import {
+  cutPage,
   limitSchema,
   nextSchema,
   timeOrNullSchema,
@@ -16,7 +17,7 @@ import { teamOf } from '../../model/own-rows.ts';
 import { memberRights, type TeamRecord } from '../../model/people.ts';
 import type { SpendingTeam } from '../../model/people-store.ts';
 import type { Reader } from '../../model/store.ts';
-import { known, type PageQuery, textSchema, type ViewDeps } from './pages.ts';
+import { known, textSchema, type ViewDeps } from './pages.ts';
 
 const suspendedSchema = z.string().nullable().meta({ description: 'The reason; null: not suspended.' });
 
@@ -44,8 +45,6 @@ export const teamRowSchema = z
 export type TeamRow = z.infer<typeof teamRowSchema>;
 
 const teamPageSchema = z.object({ teams: z.array(teamRowSchema), next: nextSchema }).meta({ id: 'TeamPage' });
-type TeamPage = z.infer<typeof teamPageSchema>;
-
 const billedSchema = z.object({
   id: z.string().meta({ description: 'Id of a deployment or volume.' }),
   kind: z.enum(['deployment', 'volume']),
@@ -85,29 +84,7 @@ const teamDetailSchema = teamRowSchema
   .meta({ id: 'TeamDetail' });
 export type TeamDetail = z.infer<typeof teamDetailSchema>;
 
-export interface TeamQuery extends PageQuery {
-  text?: string | undefined;
-  /** Only teams with open segments, the soonest to run out first; one page. */
-  isSpending?: boolean | undefined;
-}
-
 type TeamReads = Pick<Reader, 'teams' | 'users' | 'ledger' | 'discounts'>;
-
-/** Teams ordered by slug. */
-async function listTeams(
-  read: TeamReads,
-  { text, isSpending = false, after, limit = USUAL_PAGE }: TeamQuery,
-  now: number,
-): Promise<TeamPage> {
-  if (isSpending)
-    return { teams: await firstToRunOut(read, await read.teams.spending(now), limit, now), next: null };
-  const found = await read.teams.page({ text, after, limit: limit + 1 });
-  const page = found.slice(0, limit);
-  return {
-    teams: await Promise.all(page.map((team) => toTeamRow(read, team, now))),
-    next: found.length > limit ? (page.at(-1)?.slug ?? null) : null,
-  };
-}
 
 /**
  * The spending teams that run out first. They are sorted by a lower bound of their balance, so that only the shown
@@ -150,7 +127,7 @@ const MOST_BILLED = 200;
 const MOST_BOOKED = 50;
 
 /** The team with this id or slug; null: there is none. */
-export async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
+async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
   const found = await teamOf(read.teams, idOrSlug);
   if (found === null) return null;
   const [row, members, open, booked] = await Promise.all([
@@ -207,6 +184,26 @@ const lasts = {
 
 const pageOf = ({ id }: { id: string }): string => `/teams/${encodeURIComponent(id)}`;
 
+/** The columns of a list of them. */
+export const teamsList: ListIn<'teams', TeamRow> = {
+  rows: 'teams',
+  title: 'Teams',
+  none: 'No teams found.',
+  usual: { spending: true },
+  columns: [
+    { field: 'id', page: pageOf, isWide: true },
+    { field: 'slug', kind: 'name', page: pageOf },
+    { field: 'name', under: 'slug' },
+    'owner',
+    'balance_usd',
+    { field: 'burn_usd_per_hour', title: 'per hour' },
+    lasts,
+    { field: 'billed', isWide: true },
+    { field: 'exhausted_at', title: 'at zero since', isWide: true },
+    'created_at',
+  ],
+};
+
 export const teamsView = defineView({
   name: 'listTeams',
   tag: 'Views',
@@ -227,26 +224,18 @@ export const teamsView = defineView({
       list: { limit: 100_000 },
     },
   ],
-  list: {
-    rows: 'teams',
-    title: 'Teams',
-    none: 'No teams found.',
-    usual: { spending: true },
-    columns: [
-      { field: 'id', page: pageOf, isWide: true },
-      { field: 'slug', kind: 'name', page: pageOf },
-      { field: 'name', under: 'slug' },
-      'owner',
-      'balance_usd',
-      { field: 'burn_usd_per_hour', title: 'per hour' },
-      lasts,
-      { field: 'billed', isWide: true },
-      { field: 'exhausted_at', title: 'at zero since', isWide: true },
-      'created_at',
-    ],
+  list: teamsList,
+  read: async (
+    { store: { read }, clock }: ViewDeps,
+    { q: text, spending: isSpending = false, after, limit = USUAL_PAGE },
+  ) => {
+    const now = clock.now();
+    if (isSpending && text === undefined)
+      return { teams: await firstToRunOut(read, await read.teams.spending(now), limit, now), next: null };
+    const found = await read.teams.page({ text, after, limit: limit + 1 });
+    const { rows, next } = cutPage(found, limit, ({ slug }) => slug);
+    return { teams: await Promise.all(rows.map((team) => toTeamRow(read, team, now))), next };
   },
-  read: ({ store, clock }: ViewDeps, { q: text, spending: isSpending, ...query }) =>
-    listTeams(store.read, { ...query, text, isSpending: isSpending && text === undefined }, clock.now()),
 });
 
 export const teamView = defineView({

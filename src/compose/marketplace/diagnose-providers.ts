@@ -12,8 +12,8 @@ import { publishedOffers } from '../../marketplace/providers/read-catalog.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok } from '../../ports/diagnosis.ts';
 import type { Log } from '../../ports/log.ts';
-import { createClients } from '../marketplace/providers.ts';
-import { guarded } from './guarded.ts';
+import { guarded } from '../doctor/guarded.ts';
+import { createClients } from './providers.ts';
 
 /** Longer than the time limit of a call, so that the client can report the cause. */
 const answerMs = defaultOptions.polling.callTimeoutMs + 1_000;
