@@ -1,10 +1,16 @@
 import { Argument, type Command, Option } from 'commander';
 import { columnsOf, toColumns } from '../operator-kit/columns.ts';
-import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
+import {
+  type CommandSpec,
+  type Flag,
+  type InputKind,
+  kindOf,
+  type Operation,
+} from '../operator-kit/operation.ts';
+import { parseSeconds, parseTimeToCome, readText } from '../operator-kit/parse.ts';
 import { Fatal } from '../ports/errors.ts';
 import { type ConfirmFlags, isConfirmed, withConfirm } from './confirm.ts';
 import type { OnTarget } from './context/target.ts';
-import { parseCount, parseMinutes, parseSeconds, parseTime, parseTimeToCome, parseUsd } from './parse.ts';
 import {
   isData,
   type ListFlags,
@@ -14,7 +20,9 @@ import {
   printRows,
   withList,
   withOutput,
+  withWatch,
 } from './print-records.ts';
+import { ChangedRows, repeat, untilInterrupted } from './watch.ts';
 
 type Schema = Operation<never>['input'][string];
 
@@ -53,7 +61,7 @@ function build<Deps>(command: Command, action: Operation<Deps>, spec: CommandSpe
     const now = target.clock.now();
     const read = (name: string, what: string, value: unknown, flag?: Flag): [string, unknown] => [
       name,
-      typeof value === 'string' ? readText(kindOf(name, action.input[name]), what, value, now, flag) : value,
+      typeof value === 'string' ? readValue(kindOf(name, action.input[name]), what, value, now, flag) : value,
     ];
     const entries = [
       ...names.map((name, index) => read(name, `The ${name.replace(/_.*/, '')}`, given[index])),
@@ -66,21 +74,24 @@ function build<Deps>(command: Command, action: Operation<Deps>, spec: CommandSpe
       ...fixed,
       ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const perform = async (given: Record<string, unknown>): Promise<void> => {
-      const reply = await target.perform(action, given, options['by'] as string | undefined);
-      printReply(action, spec, { reply, input: given, options, now });
+    const perform = async (more: object, watched?: ChangedRows): Promise<void> => {
+      const all = { ...input, ...more };
+      const reply = await target.perform(action, all, options['by'] as string | undefined);
+      printReply(action, spec, { reply, input: all, options, now: target.clock.now(), watched });
     };
+    if (options.watch === true) {
+      const watched = new ChangedRows();
+      return untilInterrupted((end) => repeat(target.clock, end, () => perform({}, watched)));
+    }
     const showPlan = () =>
-      action.dryRun === undefined
-        ? printPlan(action, { input, options })
-        : perform({ ...input, dry_run: true });
+      action.dryRun === undefined ? printPlan(action, { input, options }) : perform({ dry_run: true });
     if (asks && !(await isConfirmed(options as ConfirmFlags, showPlan))) return;
-    await perform({ ...input, ...(action.dryRun && { dry_run: false }) });
+    await perform(action.dryRun === undefined ? {} : { dry_run: false });
   });
   if (description !== undefined) command.description(description);
   if (asks) withConfirm(command);
   if (list === undefined) withOutput(command);
-  else withList(command, list.limit);
+  else withWatch(withList(command, list.limit));
   for (const [name, flag] of Object.entries(flags))
     command.addOption(optionOf(flag, name, action.input[name]));
 }
@@ -107,13 +118,14 @@ interface Answered {
   input: Record<string, unknown>;
   options: ListFlags;
   now: number;
+  watched: ChangedRows | undefined;
 }
 
 /** Prints what a command has been answered. The reply has all of it: it may come from a server. */
 function printReply<Deps>(
   { list: declared, detail }: Operation<Deps>,
   { list, toData, toText }: CommandSpec,
-  { reply, input, options, now }: Answered,
+  { reply, input, options, now, watched }: Answered,
 ): void {
   const shown = { now, isWide: options.output === 'wide' };
   if (list !== undefined) {
@@ -122,7 +134,7 @@ function printReply<Deps>(
     const columns =
       declared === undefined ? columnsOf(rows[0] ?? {}, list.hidden) : toColumns(declared.columns);
     const { none = declared?.none, fromEnd } = list;
-    printRows(rows, options, { columns, none, now, fromEnd });
+    printRows(rows, options, { columns, none, now, fromEnd, watched });
   } else if (isData(options)) printData(options, toData === undefined ? reply : toData(reply, input));
   else if (detail !== undefined || toText === undefined) printDetail(detail, reply as object, shown);
   if (!isData(options)) for (const part of toText?.(reply, input, now) ?? []) printPart(part, shown);
@@ -176,24 +188,14 @@ function readFlag<Deps>(
   return [what, value === undefined ? given === true : given && value];
 }
 
-/** @throws {Fatal} */
-function readText(
-  kind: ReturnType<typeof kindOf>,
+/** @throws {Fatal} if it is invalid, or a time in the past that must be in the future */
+function readValue(
+  kind: InputKind,
   what: string,
   text: string,
   now: number,
   flag: Flag | undefined,
-) {
-  switch (kind) {
-    case 'usd':
-      return parseUsd(what, text) / 1_000_000;
-    case 'count':
-      return parseCount(what, text);
-    case 'minutes':
-      return parseMinutes(what, text);
-    case 'time':
-      return new Date((flag?.[2]?.mayBePast ? parseTime : parseTimeToCome)(what, text, now)).toISOString();
-    default:
-      return text;
-  }
+): unknown {
+  if (kind === 'time' && !flag?.[2]?.mayBePast) parseTimeToCome(what, text, now);
+  return readText(kind, what, text, now);
 }

@@ -6,12 +6,12 @@ import {
   openDriverTest,
 } from '../compose/drivers/driver-test.ts';
 import { bundledCatalogFile } from '../config/load.ts';
+import { parseCount } from '../operator-kit/parse.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printError, printLine } from '../runtime/print.ts';
 import { onFirstSignal } from '../runtime/signals.ts';
 import { remedyOf } from './driver-remedies.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { parseCount } from './parse.ts';
 import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {

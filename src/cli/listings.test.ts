@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { runMain } from '../../test/support/processes/run-main.ts';
 import { claim, dueWork, instance } from '../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../test/support/time/until.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-listings-'));
@@ -67,20 +68,20 @@ it('lists keys as JSON, and makes one that ends in 30 minutes', async () => {
 });
 
 it('prints losses as JSON', async () => {
-  expect(JSON.parse(await run('losses', '--json'))).toEqual({
-    window_s: expect.any(Number),
-    platforms: [
-      {
-        platform: 'default',
-        lost: 0,
-        allowed: expect.any(Number),
-        accepted_until: null,
-        platform_down_since: null,
-        volumes_doubted_since: null,
-        held: [],
-      },
-    ],
-  });
+  expect(JSON.parse(await run('losses', '--json'))).toEqual([
+    {
+      platform: 'default',
+      lost: 0,
+      allowed: expect.any(Number),
+      accepted_until: null,
+      platform_down_since: null,
+      volumes_doubted_since: null,
+      held: [],
+    },
+  ]);
+  expect(await run('losses')).toMatch(
+    /^PLATFORM +LOST +ALLOWED +HELD .*\ndefault +0 +\d+ +0 .*\nNo instance is held\.\n$/,
+  );
 });
 
 it('lists instances, shows one, and prints its history [instances-command]', async () => {
@@ -269,7 +270,10 @@ it('lists capacity, platforms and orphans [fleet-commands]', async () => {
   expect(JSON.parse(await run('platforms', '--json'))).toMatchObject([
     { platform: 'default', driver: 'simulator', inventory: null, hosts: expect.any(Array) },
   ]);
-  expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
+  expect(await run('platforms')).toMatch(
+    /^PLATFORM +DRIVER +STATE +HOSTS +INSTANCES\ndefault +simulator +trusted +\d+ +/,
+  );
+  expect(await run('platforms', 'show', 'default')).toMatch(/\nstate +trusted\n.*\nHosts:\nHOST +STATE/s);
   expect(await run('orphans')).toBe('There is no orphan.\n');
   expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);
 });
@@ -318,6 +322,20 @@ it('lists what operators did on the command line, also what was refused [audit-c
     /^AT +ACTOR .*\n.* operator_key.revoke +op-none +refused/,
   );
   expect(await run('audit', 'ls', '--subject', 'nothing')).toBe('The audit log has no such entry.\n');
+});
+
+it('watches a list: prints it, then the rows that change, until Ctrl-C [watch]', async () => {
+  const watched = runMain(['alarms', 'ls', '-w', '-o', 'json', '--database', database]);
+  await until('both rows are printed', () => vi.mocked(process.stdout.write).mock.calls.length > 1);
+  process.emit('SIGINT');
+  const { code, stdout } = await watched;
+  expect(code).toBe(0);
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).subject),
+  ).toEqual(['east', 'west']);
 });
 
 it('checks the database for damage', async () => {

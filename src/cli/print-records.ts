@@ -11,8 +11,9 @@ import {
   valueIn,
 } from '../operator-kit/columns.ts';
 import type { Operation, TextPart } from '../operator-kit/operation.ts';
+import { parseLimit } from '../operator-kit/parse.ts';
 import { printLine, printTable, printText, toPrintable, toPrintableLine } from '../runtime/print.ts';
-import { parseLimit } from './parse.ts';
+import type { ChangedRows } from './watch.ts';
 
 /** Maximum characters of a name in a table. A contract may limit names only by the size of a request. */
 const MAX_NAME_SHOWN = 40;
@@ -37,6 +38,7 @@ export interface OutputFlag {
 
 export interface ListFlags extends OutputFlag {
   limit?: number;
+  watch?: true;
 }
 
 /** `--json`, short for `-o json`. The last of the two wins. */
@@ -66,6 +68,11 @@ export function withList(command: Command, most?: number): Command {
   return withOutput(command.addOption(most === undefined ? limit : limit.default(most)));
 }
 
+/** Adds the flag that keeps a list on the screen. */
+export function withWatch(command: Command): Command {
+  return command.option('-w, --watch', 'then print each row that is new or changes, until Ctrl-C');
+}
+
 /** Prints a hint if there are more rows than `--limit`. */
 export function printCut(found: number, { limit = found }: ListFlags): void {
   if (found > limit) printLine(`There are more rows: give a --limit above ${limit}.`);
@@ -87,22 +94,31 @@ interface ListTexts {
   none?: string | undefined;
   now?: number;
   fromEnd?: true | undefined;
+  watched?: ChangedRows | undefined;
 }
 
 /** Prints rows as a table, or as data. */
 export function printRows(
   all: readonly object[],
   flags: ListFlags,
-  { columns = columnsOf(all[0] ?? {}), none, now = 0, fromEnd }: ListTexts = {},
+  { columns = columnsOf(all[0] ?? {}), none, now = 0, fromEnd, watched }: ListTexts = {},
 ): void {
   const { limit = all.length } = flags;
-  const rows = fromEnd && limit > 0 ? all.slice(-limit) : all.slice(0, limit);
-  if (isData(flags)) printData(flags, rows);
-  else if (rows.length === 0 && none !== undefined) printLine(none);
-  else {
-    printColumns(columns, rows, { now, isWide: now === 0 || flags.output === 'wide' });
-    printCut(all.length, flags);
+  const shown = fromEnd && limit > 0 ? all.slice(-limit) : all.slice(0, limit);
+  const rows = watched?.of(shown) ?? shown;
+  const isFirst = watched?.isFirst !== false;
+  if (isData(flags)) {
+    for (const part of watched === undefined ? [rows] : rows) printData(flags, part);
+    return;
   }
+  if (rows.length === 0) {
+    if (isFirst && none !== undefined) printLine(none);
+    return;
+  }
+  const how = { now, isWide: now === 0 || flags.output === 'wide' };
+  const widths = printColumns(columns, rows, how, watched?.widths);
+  if (watched !== undefined) watched.widths = widths;
+  if (isFirst) printCut(all.length, flags);
 }
 
 /** Prints a sentence, rows as a table with a column for each field, or the fields of an object, one a line. */
@@ -128,7 +144,12 @@ export function printDetail(detail: Operation<never>['detail'], reply: object, s
   }
 }
 
-function printColumns(all: readonly Column[], rows: readonly object[], { now, isWide }: Shown): void {
+function printColumns(
+  all: readonly Column[],
+  rows: readonly object[],
+  { now, isWide }: Shown,
+  before?: readonly number[],
+): readonly number[] {
   const columns = all.filter((column) => isWide || column.isWide !== true);
   const cells = columns.map((column) => {
     const values = rows.map((row) => valueIn(row as Record<string, unknown>, column, now));
@@ -136,9 +157,10 @@ function printColumns(all: readonly Column[], rows: readonly object[], { now, is
     if (kind[0] === 'id' && !isWide) return shortenIds(values.map(String));
     return values.map((value, index) => toCell(kind[index] ?? 'text', value, { now, isWide }));
   });
-  printTable(
+  return printTable(
     columns.map((column) => headOfColumn(column, isWide)),
     rows.map((_row, index) => cells.map((cellsOfColumn) => cellsOfColumn[index] ?? '')),
+    before,
   );
 }
 
@@ -147,16 +169,17 @@ function headOfColumn(column: Column, isWide: boolean): string {
   return isAge ? 'AGE' : titleOf(column).toUpperCase();
 }
 
-/** Facts show a time exactly and its age. */
+/** Facts show a time exactly and its age. Those without a value are left out. */
 function printFacts(columns: readonly Column[], row: object, now: number): void {
   printTable(
     ['FACT', 'VALUE'],
-    columns.map((column) => {
+    columns.flatMap((column) => {
       const value = valueIn(row as Record<string, unknown>, column, now);
+      if (value === null || value === undefined) return [];
       const kind = kindOfValue(column, value);
       const exact = toCell(kind, value, { now, isWide: true }, LONG_NAME);
-      const age = kind === 'time' && value !== null && now > 0 ? ` (${ageOf(String(value), now)})` : '';
-      return [column.title ?? column.field.replaceAll('_', ' '), `${exact}${age}`];
+      const age = kind === 'time' && now > 0 ? ` (${ageOf(String(value), now)})` : '';
+      return [[column.title ?? column.field.replaceAll('_', ' '), `${exact}${age}`]];
     }),
   );
 }

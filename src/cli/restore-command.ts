@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { markRestored, restore } from '../compose/stores/orchestrator.ts';
+import { parseTimestamp } from '../operator-kit/parse.ts';
 import { toTime } from '../operator-kit/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { systemClock } from '../runtime/system.ts';
@@ -8,7 +9,6 @@ import { auditBeside } from './audit-beside.ts';
 import { withDatabase } from './database.ts';
 import { localActor } from './local-actor.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { parseTimestamp } from './parse.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {

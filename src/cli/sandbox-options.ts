@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../compose/sandbox/sandbox.ts';
+import { parseTimestamp } from '../operator-kit/parse.ts';
 import { Fatal } from '../ports/errors.ts';
-import { parseTimestamp } from './parse.ts';
 import type { OutputFlag } from './print-records.ts';
 
 export interface SandboxFlags extends OutputFlag {

@@ -50,6 +50,7 @@ it.each([
   [{ field: 'last_used_at' }, 'Last used'],
   [{ field: 'usd_per_hour' }, 'USD per hour'],
   [{ field: 'attempt', title: 'try' }, 'Try'],
+  [{ field: 'vcpus', title: 'vCPU' }, 'vCPU'],
 ])('%j has a title', (column, title) => {
   expect(titleOf(column)).toBe(title);
 });

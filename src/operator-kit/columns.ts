@@ -147,6 +147,7 @@ export function linkOfId(id: string | null): string | undefined {
 /** Such as `Last used` of `last_used_at`. */
 export function titleOf({ field, title }: Pick<Column, 'field' | 'title'>): string {
   const words = title ?? headOf(field);
+  if (/^.[A-Z]/.test(words)) return words;
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`.replace(/^Usd\b/, 'USD');
 }
 

@@ -84,6 +84,8 @@ export type Flag = readonly [
 export interface FormSpec<Deps, In = Input, Reply = unknown> {
   title(input: In): string;
   button: string;
+  /** The name of a view: the page of its list has a form with a field for each input. */
+  beside?: string;
   /** Puts it in the rows of a view's list: the view's name, and the fields for a row; undefined: not in this row. */
   inRows?: { of: string; fields(row: never): Readonly<Record<string, string | null>> | undefined };
   isDangerous?: boolean;
@@ -248,11 +250,10 @@ export function outsideApi<Schema extends z.ZodType>(schema: Schema): Schema {
   return schema;
 }
 
+export type InputKind = 'switch' | 'seconds' | 'usd' | 'minutes' | 'count' | 'time' | 'text';
+
 /** How the text of a flag or a form's field becomes a value of the input. The unit is the end of its name. */
-export function kindOf(
-  name: string,
-  schema: z.ZodType | undefined,
-): 'switch' | 'seconds' | 'usd' | 'minutes' | 'count' | 'time' | 'text' {
+export function kindOf(name: string, schema: z.ZodType | undefined): InputKind {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable)
     return kindOf(name, schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodBoolean) return 'switch';

@@ -36,19 +36,27 @@ export function printError(text: string): void {
   process.stderr.write(toPrintable(text));
 }
 
-/** Prints a table. Each column is as wide as its widest cell. */
-export function printTable(head: readonly string[], given: readonly (readonly string[])[]): void {
+/**
+ * Prints a table. Each column is as wide as its widest cell. With the widths of a table before it, prints more rows of
+ * that one. Returns its widths.
+ */
+export function printTable(
+  head: readonly string[],
+  given: readonly (readonly string[])[],
+  before?: readonly number[],
+): readonly number[] {
   const rows = given.map((row) => row.map(toPrintableLine));
   const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
+    Math.max(before?.[column] ?? title.length, ...rows.map((row) => (row[column] ?? '').length)),
   );
-  for (const row of [head, ...rows])
+  for (const row of before === undefined ? [head, ...rows] : rows)
     printLine(
       row
         .map((cell, column) => cell.padEnd(widths[column] ?? 0))
         .join('  ')
         .trimEnd(),
     );
+  return widths;
 }
 
 /** Ignores a reader that closes the output early, as `head` does. */

@@ -9,7 +9,7 @@ import { type Context, contextOf, withContext } from './contexts.ts';
 
 /** Where a command reads and acts: the database, or a server. */
 export interface Target<Deps> {
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'setTimer'>;
   /** `by`: the operator's name, instead of the user of the machine or the holder of the key. @throws {Fatal} */
   perform(operation: Operation<Deps>, input: Record<string, unknown>, by?: string): Promise<unknown>;
 }

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { toIssues } from '../../contract/issue-words.ts';
 import { Fatal } from '../../ports/errors.ts';
+import { titleOf } from '../columns.ts';
 import type { Actor } from '../model.ts';
 import { type FormSpec, kindOf, type Operation } from '../operation.ts';
+import { readText } from '../parse.ts';
 import type { PageContent, PageRequest } from './deps.ts';
 import { csrfField } from './layout.ts';
 import { cutName, given, type Html, html, withQuery } from './parts.ts';
@@ -115,7 +117,10 @@ function readFields<Deps>(
     Object.entries(input).flatMap(([name, schema]) => {
       const text = field(name);
       if (text === undefined) return [];
-      return [[name, kindOf(name, schema) === 'switch' ? text === 'yes' : text]];
+      const kind = kindOf(name, schema);
+      return [
+        [name, kind === 'switch' ? text === 'yes' : readText(kind, titleOf({ field: name }), text, now)],
+      ];
     }),
   );
 }

@@ -8,7 +8,7 @@ import {
   titleOf,
   valueIn,
 } from '../columns.ts';
-import { span } from '../views/values.ts';
+import { count, span } from '../views/values.ts';
 
 export type Html = ReturnType<typeof html>;
 
@@ -61,9 +61,7 @@ export function clockTime(at: number): Html {
   return html`<time datetime="${new Date(at).toISOString()}">${moment(at)}</time>`;
 }
 
-export function count(value: number): string {
-  return value.toLocaleString('en-US');
-}
+export { count };
 
 /** A field of the rows, which is shown by its name and its type; or a heading and its cells. */
 export type Column<Row> = (keyof Row & string) | Cells<Row>;

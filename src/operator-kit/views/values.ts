@@ -51,3 +51,8 @@ export function took(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
 }
+
+/** Formats a whole number as `1,234`. */
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}

@@ -5,18 +5,19 @@ import type { Look } from '../../operator-kit/console/layout.ts';
 import { viewPage } from '../../operator-kit/console/view-pages.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { cordonsView } from '../operate/actions/cordons.ts';
+import { lossesView } from '../operate/actions/losses.ts';
 import { operations, operatorKeys } from '../operate/operations.ts';
 import { accountsView, keysView } from '../operate/views/accounts.ts';
 import { alarmsView, orphansView } from '../operate/views/alarms.ts';
 import { instancesView } from '../operate/views/instances.ts';
+import { platformView } from '../operate/views/platform.ts';
+import { platformsView } from '../operate/views/platforms.ts';
 import { workView } from '../operate/views/work.ts';
+import { cordonChoices, instanceChoices } from './choices.ts';
 import type { ConsoleDeps, Page } from './deps.ts';
 import { capacityPage } from './pages/capacity.ts';
-import { cordonForm } from './pages/cordons.ts';
 import { fleetPage } from './pages/fleet.ts';
 import { instancePage } from './pages/instance.ts';
-import { instanceChoices } from './pages/instances.ts';
-import { platformsPage } from './pages/platforms.ts';
 
 const look: Look = {
   brand: 'Berth',
@@ -50,9 +51,11 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   viewPage(alarmsView, operations),
   viewPage(workView, operations),
   ['/capacity', capacityPage],
-  viewPage(cordonsView, operations, { below: cordonForm }),
-  ['/platforms', platformsPage],
+  viewPage(cordonsView, operations, { choices: cordonChoices }),
+  viewPage(platformsView, operations),
+  viewPage(platformView, operations),
   viewPage(orphansView, operations),
+  viewPage(lossesView, operations),
   viewPage(accountsView, operations),
   viewPage(keysView, operations),
   viewPage(operatorKeys, operations),

@@ -26,7 +26,7 @@ const paths = [
   ...pages.flatMap(([path]) =>
     path.endsWith(':id')
       ? [STUCK, FAILED].map((id) => `/console${path.replace(':id', id)}`)
-      : [`/console${path === '/' ? '' : path}`],
+      : [`/console${path === '/' ? '' : path.replace(':platform', 'default')}`],
   ),
 ];
 
@@ -111,9 +111,9 @@ it('cordons an offer: first as a dry run, then for good', async () => {
   await using opened = await open();
   const { page, complaints } = opened;
   await page.goto(`${origin}/console/cordons`);
-  await page.fill('input[list=names]', 'l40s-1x');
-  await page.selectOption('select[name=kind]', 'offer');
-  await page.getByRole('button', { name: 'Preview cordon' }).click();
+  await page.fill('#cordon input[name=name]', 'l40s-1x');
+  await page.selectOption('#cordon select[name=kind]', 'offer');
+  await page.getByRole('button', { name: 'Cordon it …' }).click();
   await page.getByText('This is a dry run: nothing has changed.').waitFor();
   expect(await shown.store.read.cordons.list()).toEqual([]);
   await page.getByRole('button', { name: 'Cordon it' }).click();

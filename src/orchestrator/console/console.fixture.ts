@@ -187,6 +187,8 @@ const toConfirm = {
 };
 /** Every page, and every dry run. */
 export const paths = [
-  ...pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`),
+  ...pages.map(
+    ([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK).replace(':platform', 'default')}`,
+  ),
   ...Object.entries(toConfirm).map(([action, query]) => `/console/actions/${action}?${query}`),
 ];

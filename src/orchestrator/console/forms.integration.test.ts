@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
+import { systemRandom } from '../../runtime/system.ts';
+import { createKey } from '../accounts/accounts.ts';
 import { operations } from '../operate/operations.ts';
 import { pages } from './app.ts';
 import { csrfOf, paths, startConsole, type Tab, type TestConsole } from './console.fixture.ts';
@@ -88,10 +90,10 @@ describe('a form', () => {
     });
   });
 
-  it('cordons an offer for some hours, and has it sold again', async () => {
+  it('cordons an offer for a time, and has it sold again', async () => {
     const offer = { kind: 'offer', name: 'l40s-1x' };
     const csrf = csrfOf(await read('/console/cordons'));
-    await post('/console/actions/cordon', { ...offer, csrf, hours: '1.5', reason: HOSTILE });
+    await post('/console/actions/cordon', { ...offer, csrf, until: '90m', reason: HOSTILE });
     const until = clock.now() + 5_400_000;
     expect(await shown.store.read.cordons.list()).toMatchObject([
       { ...offer, until, reason: HOSTILE, by: 'mara' },
@@ -103,13 +105,47 @@ describe('a form', () => {
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
-  it.each(['0', '-1', '1e999', 'two', '9000'])('cordons nothing for %s hours', async (hours) => {
-    const offer = { kind: 'offer', name: 'l40s-1x', hours };
-    const asked = await get(`/console/actions/cordon?${new URLSearchParams(offer)}`);
-    const sent = await post('/console/actions/cordon', { ...offer, csrf: csrfOf(await read('/console')) });
-    for (const reply of [asked, sent])
-      expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('at most 8760')]);
-    expect(await shown.store.read.cordons.list()).toEqual([]);
+  it.each(['0m', '-1h', '1e999', 'two', '2020-01-01T00:00:00Z'])(
+    'cordons nothing until %s',
+    async (until) => {
+      const offer = { kind: 'offer', name: 'l40s-1x', until };
+      const asked = await get(`/console/actions/cordon?${new URLSearchParams(offer)}`);
+      const sent = await post('/console/actions/cordon', { ...offer, csrf: csrfOf(await read('/console')) });
+      for (const reply of [asked, sent])
+        expect([reply.status, await reply.text()]).toEqual([
+          409,
+          expect.stringMatching(/give (minutes, hours or days|a later end)/),
+        ]);
+      expect(await shown.store.read.cordons.list()).toEqual([]);
+    },
+  );
+
+  it('has a field for each input of its action', async () => {
+    const page = await read('/console/cordons?kind=region&name=eu-helsinki');
+    const form = /<form [^>]*id="planMaintenance"[\s\S]*?<\/form>/.exec(page)?.[0] ?? '';
+    const fields = [...form.matchAll(/<(?:input|select) [^>]*name="(\w+)"/g)].map(([, name]) => name);
+    expect(fields).toEqual(['kind', 'name', 'platform', 'until', 'reason', 'from']);
+    expect(form).toContain('<option selected>region</option>');
+    expect(form).toMatch(/name="name" value="eu-helsinki"[^>]* required>/);
+    expect(form).toMatch(/name="until" value=""[^>]* >/);
+    expect(form).toContain('<option value="l40s-1x"></option>');
+  });
+
+  it('creates an account, and revokes a key after a page that says what it does', async () => {
+    const csrf = csrfOf(await read('/console/accounts'));
+    await post('/console/actions/createAccount', { name: 'initech', csrf });
+    const account = await shown.store.read.credentials.accountByName('initech');
+    const { record } = await createKey({ ...shown, clock, random: systemRandom }, 'initech', {
+      label: undefined,
+      expiresAt: null,
+    });
+    expect(await read('/console/keys')).toContain(`/console/actions/revokeKey?keyId=${record.id}`);
+    expect(await read(`/console/actions/revokeKey?keyId=${record.id}`)).toContain('stop working at once');
+    await post('/console/actions/revokeKey', { keyId: record.id, csrf });
+    const [key] = await shown.store.read.credentials.listKeys(account?.id);
+    expect(key).toMatchObject({ id: record.id, revokedAt: clock.now() });
+    const rows = await shown.store.read.audit.page({ limit: 2 });
+    expect(rows.map(({ action }) => action)).toEqual(['key.revoke', 'account.create']);
   });
 
   it('with an invalid body is a 400 that says what is expected', async () => {
@@ -125,7 +161,12 @@ describe('a form', () => {
   it('plans maintenance that clients see, and cancels it', async () => {
     const csrf = csrfOf(await read('/console/cordons'));
     const region = { kind: 'region', name: 'eu-frankfurt', csrf };
-    await post('/console/actions/planMaintenance', { ...region, hours: '2', reason: 'new switches' });
+    await post('/console/actions/planMaintenance', {
+      ...region,
+      from: '1h',
+      until: '2h',
+      reason: 'new switches',
+    });
     const [planned] = await shown.store.read.cordons.list();
     expect(planned).toMatchObject({ name: 'eu-frankfurt', isMaintenance: true });
     await post('/console/actions/cancelMaintenance', { csrf, maintenanceId: planned?.id ?? '' });

@@ -33,6 +33,7 @@ import { capacityView } from './views/capacity.ts';
 import { eventsView } from './views/events.ts';
 import { instanceView } from './views/instance.ts';
 import { instancesView } from './views/instances.ts';
+import { platformView } from './views/platform.ts';
 import { type PlatformFacts, platformsView } from './views/platforms.ts';
 import { statusView } from './views/status.ts';
 import { workView } from './views/work.ts';
@@ -64,6 +65,7 @@ export const operatorKeys = operatorKeysView('berth operators', {
 export type AnyOperation =
   | typeof statusView
   | typeof platformsView
+  | typeof platformView
   | typeof capacityView
   | typeof workView
   | typeof alarmsView
@@ -102,6 +104,7 @@ export type AnyOperation =
 export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
   statusView,
   platformsView,
+  platformView,
   capacityView,
   workView,
   alarmsView,

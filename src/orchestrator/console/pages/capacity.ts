@@ -10,7 +10,6 @@ import {
 } from '../../../operator-kit/console/parts.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import type { Page } from '../deps.ts';
-import { cordonLink } from './cordons.ts';
 
 /** Each offer in each of its regions: its units, the taken units, and why none can be sold. */
 export const capacityPage: Page = async (deps, { query, now }) => {
@@ -51,7 +50,7 @@ const columns: readonly Column<PlacementView>[] = [
   {
     head: 'Offer and region',
     cell: ({ offer, region }) =>
-      html`<a class="nowrap" href="${withQuery('/console/instances', { offer, region })}">${offer}</a><span class="why nowrap">${region} · ${cordonLink('offer', offer)}</span>`,
+      html`<a class="nowrap" href="${withQuery('/console/instances', { offer, region })}">${offer}</a><span class="why nowrap">${region} · <a href="${withQuery('/console/cordons', { kind: 'offer', name: offer })}">cordon</a></span>`,
   },
   'platform',
   {

@@ -109,7 +109,7 @@ function wrong(alarms: readonly AlarmRow[], now: number): Html {
 function platformList(platforms: Platforms, now: number): Html {
   return table(
     [
-      { head: 'Platform', cell: ({ name }) => html`<a href="/console/platforms#${name}">${name}</a>` },
+      { head: 'Platform', cell: ({ name }) => html`<a href="/console/platforms/${name}">${name}</a>` },
       { head: 'Driver', cell: ({ driver }) => driver },
       { head: 'State', cell: (platform) => platformState(platform, now) },
     ],

@@ -6,7 +6,7 @@ import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import * as accounts from '../../accounts/accounts.ts';
 import type { Store } from '../../model/store.ts';
-import { findAccount } from '../views/accounts.ts';
+import { type ApiKeyRow, findAccount } from '../views/accounts.ts';
 import { ActionRefused } from './refused.ts';
 
 export interface Deps {
@@ -37,6 +37,12 @@ export const createAccount = defineAction({
       ],
     },
   ],
+  form: {
+    title: () => 'Create an account',
+    button: 'Create',
+    page: () => '/console/accounts',
+    beside: 'listAccounts',
+  },
   audit: ({ name }) => ({ action: 'account.create', subject: name }),
   run: async (deps: Deps, { name, id }) => ({ id: (await accounts.createAccount(deps, name, id)).id, name }),
 });
@@ -101,6 +107,17 @@ export const revokeKey = defineAction({
       toText: ({ id, revoked_at: at }) => [`Key ${id} is revoked since ${at}.`],
     },
   ],
+  form: {
+    title: ({ keyId }) => `Revoke key ${keyId}`,
+    button: 'Revoke',
+    isDangerous: true,
+    page: () => '/console/keys',
+    inRows: {
+      of: 'listKeys',
+      fields: ({ id, state }: ApiKeyRow) => (state === 'revoked' ? undefined : { keyId: id }),
+    },
+    preview: () => ['The key and every token issued with it stop working at once, for good.'],
+  },
   resolve: async ({ store: { read } }: Deps, { keyId }) => ({
     keyId: completeId(
       (await read.credentials.listKeys()).map(({ id }) => id),

@@ -15,6 +15,7 @@ import {
   isSame,
 } from '../../model/cordon.ts';
 import type { Reader, Store, Transaction } from '../../model/store.ts';
+import type { PlatformDetail } from '../views/platform.ts';
 import type { PlatformFacts } from '../views/platforms.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -150,8 +151,12 @@ export const cordon = defineAction({
     title: ({ kind, name }) => `Cordon ${kind} ${name}`,
     button: 'Cordon it',
     page: () => PAGE,
+    beside: 'listCordons',
+    inRows: {
+      of: 'showPlatform',
+      fields: ({ platform: name }: PlatformDetail) => ({ kind: 'platform', name }),
+    },
     preview: (_reply, deps: CordonDeps, input) => previewOf(deps, input),
-    parse: parseHours,
   },
   audit: (input) => auditOf('cordon.add', input),
   run: (
@@ -258,11 +263,11 @@ export const planMaintenance = defineAction({
     title: ({ kind, name }) => `Maintenance of ${kind} ${name}`,
     button: 'Announce it',
     page: () => PAGE,
+    beside: 'listCordons',
     preview: async (_reply, deps: CordonDeps, input) => [
       ...(await previewOf(deps, input)),
       'Clients see it in the catalog as maintenance, with the reason.',
     ],
-    parse: parseHours,
   },
   audit: (input, { clock }: CordonDeps) => {
     const row = auditOf('maintenance.plan', input);
@@ -415,26 +420,11 @@ export function endOf({ until, maintenance }: CordonRow): string {
 }
 
 const PAGE = '/console/cordons';
-/** The longest cordon of the console's form: a year. */
-export const MAX_HOURS = 8_760;
-const HOUR_MS = 3_600_000;
-
-/** Reads the form, which gives the end in hours from now. @throws {ActionRefused} */
-function parseHours(field: (name: string) => string | undefined, now: number): Record<string, unknown> {
-  const given = field('hours');
-  const hours = given === undefined ? undefined : Number(given);
-  if (hours !== undefined && !(hours > 0 && hours <= MAX_HOURS))
-    throw new ActionRefused(`The hours must be a number above 0 and at most ${MAX_HOURS}, or empty.`);
-  return {
-    ...Object.fromEntries(['kind', 'name', 'platform', 'reason'].map((name) => [name, field(name)])),
-    until: hours === undefined ? field('until') : toTime(now + Math.round(hours * HOUR_MS)),
-  };
-}
-
 async function previewOf(
-  { store: { read }, ...subjects }: CordonDeps,
+  { store: { read }, clock, ...subjects }: CordonDeps,
   input: Subject & { until?: string | undefined },
 ) {
+  toEnd(input.until, clock.now());
   const subject = nameSubject(subjects, input);
   const { kind, name, platform } = subject;
   const running = await read.instances.countFound({

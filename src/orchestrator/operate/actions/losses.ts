@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { counted } from '../../../contract/counted.ts';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
 import { defineAction, defineView, outsideApi, type TextPart } from '../../../operator-kit/operation.ts';
@@ -10,6 +9,7 @@ import { markOf } from '../../model/marks.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { countLosses, LOSS_WINDOW_MS } from '../../platform/loss-cap.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
+import type { PlatformDetail } from '../views/platform.ts';
 import { ActionRefused } from './refused.ts';
 
 const lossesSchema = z
@@ -41,26 +41,18 @@ interface Deps {
   platforms: ReadonlyMap<string, unknown>;
 }
 
-function describe({ platforms, window_s: seconds }: Losses): TextPart[] {
+/** The held instances, and what to do about losses. */
+function describe({ platforms }: Losses): TextPart[] {
   const held = platforms.flatMap(({ platform, held }) => held.map((one) => ({ ...one, platform })));
+  const isFrozen = platforms.some(
+    ({ platform_down_since: down, volumes_doubted_since: doubted }) => (down ?? doubted) !== null,
+  );
   return [
-    ...platforms.flatMap((one) => describePlatform(one, seconds)),
-    ...(held.length === 0
-      ? ['No instance is held.']
-      : [held, 'If they are really lost: berth losses accept']),
+    ...(held.length === 0 ? ['No instance is held.'] : ['', held]),
+    ...(held.length > 0 || isFrozen
+      ? ['To see what is missing: berth alarms ls. Only if it is really lost: berth losses accept']
+      : []),
   ];
-}
-
-function describePlatform(of: Losses['platforms'][number], seconds: number): string[] {
-  const minutes = counted(Math.round(seconds / 60), 'minute');
-  return [
-    `${of.platform}: ${counted(of.lost, 'instance')} lost within ${minutes}; the cap is ${of.allowed}.`,
-    of.accepted_until && `Losses are accepted until ${of.accepted_until}.`,
-    of.platform_down_since &&
-      `Since ${of.platform_down_since} the platform does not answer, or too many machines are missing from its listing: nothing is sold or ended. To see what is missing: berth alarms ls; only if it is really lost: berth losses accept`,
-    of.volumes_doubted_since &&
-      `Since ${of.volumes_doubted_since} too many volumes are missing: for an hour no deletion of a volume counts as confirmed. If they are really gone: berth losses accept`,
-  ].filter((sentence) => sentence !== null);
 }
 
 export const lossesView = defineView({
@@ -74,9 +66,25 @@ export const lossesView = defineView({
     {
       name: 'losses ls',
       description: 'show how many instances ended as lost, the cap, and which are held',
+      list: {},
       toText: describe,
     },
   ],
+  list: {
+    rows: 'platforms',
+    title: 'Losses',
+    about: `within ${LOSS_WINDOW_MS / 60_000} minutes; more than allowed are held`,
+    none: 'No platform is configured.',
+    columns: [
+      { field: 'platform', page: ({ platform }) => `/platforms/${encodeURIComponent(platform)}` },
+      'lost',
+      'allowed',
+      { field: 'held', kind: 'count', text: ({ held }) => held.length },
+      'accepted_until',
+      { field: 'platform_down_since', title: 'frozen since' },
+      { field: 'volumes_doubted_since', title: 'volumes not trusted since' },
+    ],
+  },
   read: async ({ store: { read }, clock, platforms, maxLosses }: Deps & { maxLosses: LossCapOptions }) => {
     const held = await heldInstances(read);
     const marks = async (name: string, mark: 'platform_down_since' | 'volumes_doubted_since') =>
@@ -113,11 +121,7 @@ async function heldInstances({ work, instances }: Pick<Reader, 'work' | 'instanc
 }
 
 /** Kinds of alarms that end when the losses of their platform are accepted. */
-export const ABOUT_LOSSES: ReadonlySet<string> = new Set([
-  'platform_suspect',
-  'volumes_suspect',
-  'losses_held',
-]);
+const ABOUT_LOSSES: ReadonlySet<string> = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
 
 const USUAL_S = 3600;
 const LONGEST_S = 24 * 3600;
@@ -164,7 +168,13 @@ export const acceptLosses = defineAction({
     title: ({ platform = '' }) => `Accept the losses of ${platform}`,
     button: 'The machines are gone: accept',
     isDangerous: true,
-    page: () => '/console/platforms',
+    page: ({ platform }) =>
+      platform === undefined ? '/console/platforms' : `/console/platforms/${encodeURIComponent(platform)}`,
+    inRows: {
+      of: 'showPlatform',
+      fields: ({ platform, alarms }: PlatformDetail) =>
+        alarms.some(({ kind }) => ABOUT_LOSSES.has(kind)) ? { platform } : undefined,
+    },
     // The page may be hours old when its button is pressed.
     parse: (field) => ({ platform: field('platform'), while_frozen: true }),
     preview: async (_reply, { store, platforms }: Deps, input) => [

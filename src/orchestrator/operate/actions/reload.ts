@@ -36,7 +36,12 @@ export const reload = defineAction({
     'On this server now, on the others within seconds. A catalog with an error is refused as a whole.',
   errors: [],
   reply: ['What changed.', reloadedSchema],
-  form: { title: () => 'Reload the catalog', button: 'Reload', page: () => '/console/cordons' },
+  form: {
+    title: () => 'Reload the catalog',
+    button: 'Reload',
+    page: () => '/console/cordons',
+    beside: 'listCordons',
+  },
   run: (deps: ReloadDeps, _input, actor) => deps.reload(actor),
 });
 

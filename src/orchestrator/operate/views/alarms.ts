@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { linkOfId, type Tone } from '../../../operator-kit/columns.ts';
+import { type Columns, linkOfId, type Tone } from '../../../operator-kit/columns.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
 import type { Reader, Store } from '../../model/store.ts';
 
 /** An open alarm in the operator API. */
-const alarmRowSchema = z
+export const alarmRowSchema = z
   .object({
     kind: z.enum(alarmKinds),
     subject: z.string(),
@@ -74,17 +74,28 @@ function isOrphan(kind: string): kind is keyof typeof orphanKinds {
 }
 
 /** Whether an operator works on it. */
-export function toneOfAlarm({ acknowledged_by: by }: Pick<AlarmRow, 'acknowledged_by'>): Tone {
+function toneOfAlarm({ acknowledged_by: by }: Pick<AlarmRow, 'acknowledged_by'>): Tone {
   return by === null ? 'bad' : 'wait';
 }
 
 /** The page of what an alarm is about. */
-export function linkOfSubject({ kind, subject, platform }: AlarmRow): string | undefined {
+function linkOfSubject({ kind, subject, platform }: AlarmRow): string | undefined {
   const own = linkOfId(subject);
   if (own !== undefined) return own;
   if (isOrphan(kind)) return '/orphans';
+  if (kind === 'losses_held') return '/losses';
   return platform === null ? undefined : `/platforms/${encodeURIComponent(platform)}`;
 }
+
+export const alarmColumns: Columns<AlarmRow> = [
+  { field: 'kind', title: 'alarm', kind: 'state', tone: toneOfAlarm },
+  { field: 'subject', page: linkOfSubject },
+  { field: 'platform', isWide: true },
+  'since',
+  { field: 'last_seen_at', title: 'last seen', isWide: true },
+  'acknowledged_by',
+  'text',
+];
 
 interface Deps {
   store: Pick<Store, 'read'>;
@@ -109,15 +120,7 @@ export const alarmsView = defineView({
     title: 'Alarms',
     about: 'oldest first',
     none: 'No alarm is open.',
-    columns: [
-      { field: 'kind', title: 'alarm', kind: 'state', tone: toneOfAlarm },
-      { field: 'subject', page: linkOfSubject },
-      { field: 'platform', isWide: true },
-      'since',
-      { field: 'last_seen_at', title: 'last seen', isWide: true },
-      'acknowledged_by',
-      'text',
-    ],
+    columns: alarmColumns,
   },
   read: async ({ store }: Deps) => ({ alarms: await listAlarms(store.read) }),
 });

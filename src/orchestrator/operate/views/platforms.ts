@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { compareNames, sortNames } from '../../../contract/compare-names.ts';
-import { defineView, type TextPart } from '../../../operator-kit/operation.ts';
-import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
+import type { Tone } from '../../../operator-kit/columns.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { span, timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { deviceStates, hostStates, type ObservedHost } from '../../model/inventory.ts';
 import { markOf } from '../../model/marks.ts';
 import type { HostUse, Reader, Store } from '../../model/store.ts';
@@ -10,6 +11,14 @@ const shareSchema = z
   .object({ total: z.number(), taken: z.number() })
   .nullable()
   .meta({ description: 'Total and used. Null: unknown.' });
+
+export const deviceSchema = z.object({
+  id: z.string(),
+  type: z.string(),
+  state: z.enum(deviceStates),
+  ref: z.string().nullable().meta({ description: 'The owner ref of the instance that has it.' }),
+  detail: z.string().nullable(),
+});
 
 const hostSchema = z.object({
   host: z.string().nullable().meta({ description: 'Null: not reported by the platform.' }),
@@ -22,22 +31,12 @@ const hostSchema = z.object({
   vcpus: shareSchema,
   memory_gb: shareSchema,
   disk_gb: shareSchema,
-  devices: z
-    .array(
-      z.object({
-        id: z.string(),
-        type: z.string(),
-        state: z.enum(deviceStates),
-        ref: z.string().nullable().meta({ description: 'The owner ref of the instance that has it.' }),
-        detail: z.string().nullable(),
-      }),
-    )
-    .meta({ description: 'Its devices for sale.' }),
+  devices: z.array(deviceSchema).meta({ description: 'Its devices for sale.' }),
 });
 export type HostRow = z.infer<typeof hostSchema>;
 
 /** A platform, its driver's count, and its hosts. */
-const platformViewSchema = z
+export const platformViewSchema = z
   .object({
     platform: z.string(),
     driver: z.string().nullable().meta({ description: 'Null: no longer configured.' }),
@@ -67,7 +66,7 @@ const platformViewSchema = z
       .meta({ description: 'Hosts reported by the driver, and others that have instances.' }),
   })
   .meta({ id: 'Platform' });
-export type PlatformView = z.infer<typeof platformViewSchema>;
+type PlatformView = z.infer<typeof platformViewSchema>;
 
 const platformListSchema = z.object({ platforms: z.array(platformViewSchema) }).meta({ id: 'PlatformList' });
 
@@ -150,18 +149,9 @@ function toInventory(inventory: PlatformFacts['inventory']): PlatformView['inven
   return { age_s: ageMs / 1000, free_units: Object.fromEntries(freeUnits), limited_by: [...limitedBy] };
 }
 
-function describe({ platforms }: z.output<typeof platformListSchema>): TextPart[] {
-  return [
-    platforms.map(({ inventory: _inventory, hosts: _hosts, ...platform }) => platform),
-    platforms.flatMap(({ platform, hosts }) =>
-      hosts.map(({ host, instances }) => ({
-        platform,
-        host,
-        instances: Object.entries(instances).map(([status, count]) => `${count} ${status}`),
-      })),
-    ),
-    'A running server also knows other hosts, their room and their devices: see the page Platforms of its console.',
-  ];
+export interface Deps {
+  store: Pick<Store, 'read'>;
+  platforms: ReadonlyMap<string, PlatformFacts>;
 }
 
 export const platformsView = defineView({
@@ -174,12 +164,42 @@ export const platformsView = defineView({
   commands: [
     {
       name: 'platforms ls',
-      description: 'list the platforms: their health, and the hosts that have instances',
-      toData: ({ platforms }) => platforms,
-      toText: describe,
+      description: 'list the platforms and their health',
+      list: {},
     },
   ],
-  read: async (deps: { store: Pick<Store, 'read'>; platforms: ReadonlyMap<string, PlatformFacts> }) => ({
-    platforms: await listPlatforms(deps.store.read, deps.platforms),
-  }),
+  list: {
+    rows: 'platforms',
+    title: 'Platforms',
+    none: 'There is no platform.',
+    columns: [
+      { field: 'platform', page: ({ platform }) => `/platforms/${encodeURIComponent(platform)}` },
+      'driver',
+      { field: 'down_since', title: 'state', text: stateOf, tone: toneOfState },
+      { field: 'hosts', kind: 'count', text: ({ hosts }) => hosts.length },
+      { field: 'hosts', title: 'instances', kind: 'text', text: ({ hosts }) => countInstances(hosts) },
+      { field: 'volumes_doubted_since', isWide: true },
+      { field: 'restored_from', isWide: true },
+    ],
+  },
+  read: async ({ store, platforms }: Deps) => ({ platforms: await listPlatforms(store.read, platforms) }),
 });
+
+export function stateOf({ down_since: since }: PlatformView, now: number): string {
+  return since === null ? 'trusted' : `frozen for ${span(now - Date.parse(since))}`;
+}
+
+export function toneOfState({ down_since: since }: PlatformView): Tone {
+  return since === null ? 'good' : 'bad';
+}
+
+/** The number of instances by status: ONLINE and PROVISIONING first. */
+export function countInstances(hosts: readonly Pick<HostRow, 'instances'>[]): string {
+  const counts: Record<string, number> = { ONLINE: 0, PROVISIONING: 0 };
+  for (const { instances } of hosts)
+    for (const [status, count] of Object.entries(instances)) counts[status] = (counts[status] ?? 0) + count;
+  const texts = Object.entries(counts).flatMap(([status, count]) =>
+    count > 0 ? [`${count} ${status}`] : [],
+  );
+  return texts.length === 0 ? 'none' : texts.join(', ');
+}

@@ -1,5 +1,6 @@
 import { anyTimestampSchema } from '../contract/values.ts';
 import { Fatal } from '../ports/errors.ts';
+import type { InputKind } from './operation.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -53,7 +54,7 @@ export function parseSeconds(what: string, text: string): number {
 }
 
 /** Parses US dollars with at most six decimals exactly, as micro-USD. @throws {Fatal} */
-export function parseUsd(what: string, text: string): number {
+function parseUsd(what: string, text: string): number {
   const [, sign, whole = '', fraction = ''] = DOLLARS.exec(text) ?? [];
   if (sign === undefined)
     throw new Fatal(
@@ -77,7 +78,26 @@ export function parseLimit(what: string, text: string): number {
 }
 
 /** @throws {Fatal} */
-export function parseMinutes(what: string, text: string): number {
+function parseMinutes(what: string, text: string): number {
   if (!/^\d{1,6}(\.\d+)?$/.test(text)) throw new Fatal(`${what} ${text}: give a number of minutes.`);
   return Number(text);
+}
+
+/**
+ * The value of a flag or of a form's field. A time may be a duration from now.
+ * @throws {Fatal}
+ */
+export function readText(kind: InputKind, what: string, text: string, now: number): unknown {
+  switch (kind) {
+    case 'usd':
+      return parseUsd(what, text) / 1_000_000;
+    case 'count':
+      return parseCount(what, text);
+    case 'minutes':
+      return parseMinutes(what, text);
+    case 'time':
+      return new Date(parseTime(what, text, now)).toISOString();
+    default:
+      return text;
+  }
 }
