@@ -216,6 +216,9 @@ describe('a command through a server', () => {
     expect(await refusal('marketplace', 'teams', 'ls', '--context', 'shop')).toMatch(
       'This is the admin listener of an orchestrator, not of a marketplace',
     );
+    expect(await refusal('marketplace', 'users', 'ls', '--context', 'shop')).toMatch(
+      'This command needs the database, and the context shop is a server',
+    );
     expect(await refusal('accounts', 'ls', '--context', 'shop')).toMatch(
       "The context shop has the key of a marketplace's operator, and this command needs the key of an operator: add one",
     );

@@ -1,3 +1,4 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { columnsOf } from '../../operator-kit/columns.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { systemClock } from '../../runtime/system.ts';
@@ -65,7 +66,16 @@ function ordering(verb: Verb, effect: string) {
       const { id, region, name, status } = await find(client, given);
       const plan = `${name ?? id} (${id}) is ${status}. It ${effect}.`;
       if (!(await isConfirmed(flags, () => printDone(flags, { id, status, done: false }, plan)))) return;
-      const after = await client[verb](id, region);
+      const after = await client[verb](id, region).catch((cause: unknown) => {
+        const isUnknown = cause instanceof ProviderError && ['not_found', 'invalid'].includes(cause.problem);
+        if (verb !== 'restartInstance' || !isUnknown) throw cause;
+        throw new Fatal(
+          `${context.url} cannot restart ${id}: the contract has no restart. Stop and start it.`,
+          {
+            cause,
+          },
+        );
+      });
       printDone(flags, after, `Ordered: ${name ?? id} ${effect}.`);
     });
 }
