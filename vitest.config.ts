@@ -43,6 +43,8 @@ export default defineConfig({
   test: {
     ...(testNamePattern && { testNamePattern }),
     pool: 'forks',
+    // No context of the user who runs the tests.
+    env: { BERTH_CONTEXTS: '/dev/null/contexts.yaml' },
     maxWorkers: '100%',
     // Last resorts against hanging, on a machine that has other work too: no test is about them.
     testTimeout: 3 * MINUTE_MS,

@@ -74,20 +74,19 @@ function build<Deps>(command: Command, action: Operation<Deps>, spec: CommandSpe
       ...fixed,
       ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     };
-    const perform = async (given: Record<string, unknown>, watched?: ChangedRows): Promise<void> => {
-      const reply = await target.perform(action, given, options['by'] as string | undefined);
-      printReply(action, spec, { reply, input: given, options, now: target.clock.now(), watched });
+    const perform = async (more: object, watched?: ChangedRows): Promise<void> => {
+      const all = { ...input, ...more };
+      const reply = await target.perform(action, all, options['by'] as string | undefined);
+      printReply(action, spec, { reply, input: all, options, now: target.clock.now(), watched });
     };
     if (options.watch === true) {
       const watched = new ChangedRows();
-      return untilInterrupted((end) => repeat(target.clock, end, () => perform(input, watched)));
+      return untilInterrupted((end) => repeat(target.clock, end, () => perform({}, watched)));
     }
     const showPlan = () =>
-      action.dryRun === undefined
-        ? printPlan(action, { input, options })
-        : perform({ ...input, dry_run: true });
+      action.dryRun === undefined ? printPlan(action, { input, options }) : perform({ dry_run: true });
     if (asks && !(await isConfirmed(options as ConfirmFlags, showPlan))) return;
-    await perform({ ...input, ...(action.dryRun && { dry_run: false }) });
+    await perform(action.dryRun === undefined ? {} : { dry_run: false });
   });
   if (description !== undefined) command.description(description);
   if (asks) withConfirm(command);

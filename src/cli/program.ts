@@ -46,7 +46,7 @@ function explainMistakes(command: Command, name: string, outer = name): void {
         .trim()
         .split('\n');
       const noun = message.startsWith('too many arguments') ? nounOf(command) : undefined;
-      const [word = ''] = noun?.args ?? [];
+      const word = toPrintableLine(noun?.args[0] ?? '');
       const mistake = noun === undefined ? inHouseWords(message) : `unknown command '${word}'`;
       const hint = noun === undefined ? hintOfValue(mistake) : didYouMean(word, verbsOf(noun));
       const sentence = [mistake.replace(/\.$/, ''), ...hints, hint].filter(Boolean).join(' ');

@@ -13,7 +13,7 @@ import { openSqliteStore } from '../store/sqlite/store.ts';
 const listings = commandsBelow(await loadBerth())
   .map((command) => nameOf(command).replace('berth ', ''))
   .filter((name) => name.endsWith(' ls') && !name.startsWith('conformance'));
-const ofDatabases = listings.filter((name) => name !== 'marketplace providers ls');
+const ofDatabases = listings.filter((name) => !['context ls', 'marketplace providers ls'].includes(name));
 
 it.each([
   // These are facts by platform or offer, which the configuration limits.

@@ -2,7 +2,14 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { isLoopback } from '../../contract/loopback.ts';
 import { Fatal } from '../../ports/errors.ts';
-import { type OutputFlag, printDone, printRows, withOutput } from '../print-records.ts';
+import {
+  type ListFlags,
+  type OutputFlag,
+  printDone,
+  printRows,
+  withList,
+  withOutput,
+} from '../print-records.ts';
 import {
   type Context,
   type ContextKind,
@@ -31,9 +38,9 @@ export function contextCommand(): Command {
     .option('--account-key-file <file>', 'the key of an account; the URL ends with the API, such as …/v1')
     .option('--ca-file <file>', 'PEM certificates of a private certificate authority')
     .action(add);
-  withOutput(context.command('ls', { isDefault: true }))
+  withList(context.command('ls', { isDefault: true }))
     .description('list the contexts')
-    .action((flags: OutputFlag) => {
+    .action((flags: ListFlags) => {
       const { current = LOCAL, contexts } = readContexts();
       const local = { name: LOCAL, current: current === LOCAL, kind: 'database', url: null };
       const servers = Object.entries(contexts).map(([name, { kind, url }]) => ({

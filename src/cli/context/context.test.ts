@@ -1,4 +1,5 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -178,6 +179,29 @@ describe('a command through a server', () => {
     expect(await refusal('accounts', 'ls', '--context', 'a')).toMatch(sentence);
   });
 
+  const refusing = (status: number, code: string) => [
+    status,
+    JSON.stringify({ error: { code, message: 'Your role is viewer.' } }),
+  ];
+  it.each([
+    [
+      ...refusing(403, 'forbidden'),
+      /^berth: http:\S+ \(context a\) answered 403 forbidden: Your role is viewer\./,
+    ],
+    [...refusing(409, 'invalid_state'), /^berth: Your role is viewer\.\n$/],
+    [200, '<html>', /^berth: The answer of http:\S+ \(context a\) is not one that this program knows/],
+    [502, '<html>', /answered 502, and not as an admin listener of Berth does/],
+    [302, '', /answered 302, and not as an admin listener of Berth does/],
+  ] as [number, string, RegExp][])(
+    'says what is wrong with the answer %i %s',
+    async (status, body, sentence) => {
+      const listener: RequestListener = (_request, response) => void response.writeHead(status).end(body);
+      await using server = await startServer({ listener });
+      await add('a', `http://127.0.0.1:${server.port}`);
+      expect(await refusal('accounts', 'ls', '--context', 'a')).toMatch(sentence);
+    },
+  );
+
   it('says what is wrong with a key that the server does not know', async () => {
     const other = join(folder, 'other.key');
     writeFileSync(other, 'not-a-key');
@@ -191,6 +215,9 @@ describe('a command through a server', () => {
     await add('shop', adminUrl(), '--ca-file', caFile, '--marketplace');
     expect(await refusal('marketplace', 'teams', 'ls', '--context', 'shop')).toMatch(
       'This is the admin listener of an orchestrator, not of a marketplace',
+    );
+    expect(await refusal('marketplace', 'users', 'ls', '--context', 'shop')).toMatch(
+      'This command needs the database, and the context shop is a server',
     );
     expect(await refusal('accounts', 'ls', '--context', 'shop')).toMatch(
       "The context shop has the key of a marketplace's operator, and this command needs the key of an operator: add one",

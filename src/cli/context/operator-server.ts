@@ -178,8 +178,8 @@ function refused(context: Context, status: number, value: unknown): Fatal {
     return new Fatal(
       `${url} does not accept the key of the context ${name} (${file}): create one on the machine of the server with \`${createKey}\`, and write it into this file.`,
     );
-  const said = [message, ...(details?.issues ?? []).map((issue) => `${issue.path}: ${issue.message}`)];
-  const text = said.filter((one, index) => index === 0 || !message.includes(one)).join('; ');
+  const others = (details?.issues ?? []).filter(({ path }) => !message.includes(path));
+  const text = [message, ...others.map((issue) => `${issue.path}: ${issue.message}`)].join('; ');
   if (status >= 500 || status === 403)
     return new Fatal(`${url} (context ${name}) answered ${status} ${code}: ${text}`);
   return new Fatal(text);

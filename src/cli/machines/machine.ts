@@ -27,6 +27,20 @@ export interface Machines {
   ): Promise<{ id: string; region: string }>;
 }
 
+const FLAGS: Readonly<Record<string, string>> = {
+  configuration_id: '--offer',
+  ssh_keys: '--key',
+  operating_system_image: '--image',
+  cloud_init: '--cloud-init',
+};
+
+/** Names the flags in place of the fields of a create. */
+export function inFlags(text: string): string {
+  return text.replace(/\b(configuration_id|ssh_keys|operating_system_image|cloud_init)\b/g, (field) =>
+    String(FLAGS[field]),
+  );
+}
+
 /** The one with this id or name, or whose id begins with the text. @throws {Fatal} unless there is exactly one */
 function choose<M extends Pick<Machine, 'id' | 'name'>>(machines: readonly M[], text: string): M {
   const found = [

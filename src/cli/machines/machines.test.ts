@@ -112,7 +112,7 @@ describe("with a tenant's key", () => {
 
   it("the server's refusals are printed, and what to do about a key that it does not know", async () => {
     const unknown = as('tenant', ...createArgs('x')).map((word) => (word === OFFER ? 'none' : word));
-    expect(await refusal(...unknown)).toMatch(/^berth: .*expected the id of an offer/);
+    expect(await refusal(...unknown)).toMatch(/^berth: --offer: expected the id of an offer/);
     expect(await refusal(...as('tenant', 'stop', 'nobody', '--yes'))).toMatch(
       'There is no instance nobody: see `berth instances ls`',
     );
@@ -132,6 +132,10 @@ describe("with a tenant's key", () => {
 describe("with an operator's key", () => {
   it('an instance is made for an account, with its row in the audit log [machine-operator]', async () => {
     expect(await refusal(...as('operator', ...createArgs('ops')))).toMatch('Give --account');
+    const unknown = as('operator', ...createArgs('ops', '--account', 'default'));
+    expect(await refusal(...unknown.map((word) => (word === OFFER ? 'none' : word)))).toMatch(
+      /^berth: --offer: expected the id of an offer/,
+    );
     expect(await refusal(...as('operator', ...createArgs('ops', '--account', 'none')))).toMatch(
       'There is no account none',
     );

@@ -4,7 +4,7 @@ import { type InstanceDetail, instanceView } from '../../orchestrator/operate/vi
 import { type InstancePage, instancesView } from '../../orchestrator/operate/views/instances.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Target } from '../context/target.ts';
-import type { Machine, Machines } from './machine.ts';
+import { inFlags, type Machine, type Machines } from './machine.ts';
 
 /** Enough to see whether an argument is unique. */
 const MOST = 100;
@@ -19,10 +19,10 @@ export function operatorMachines(target: Target<OperationDeps>): Machines {
     create: async (request, account) => {
       if (account === undefined)
         throw new Fatal('Give --account: an operator creates an instance for an account.');
-      return (await target.perform(createInstance, { account, ...request })) as {
-        id: string;
-        region: string;
-      };
+      const created = target.perform(createInstance, { account, ...request }).catch((error: unknown) => {
+        throw error instanceof Fatal ? new Fatal(inFlags(error.message), { cause: error }) : error;
+      });
+      return (await created) as { id: string; region: string };
     },
   };
 }

@@ -1,11 +1,13 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { columnsOf } from '../../operator-kit/columns.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { type ConfirmFlags, isConfirmed } from '../confirm.ts';
 import type { Context } from '../context/contexts.ts';
 import { isData, type ListFlags, printData, printDone, printPart, printRows } from '../print-records.ts';
+import { ChangedRows, repeat, untilInterrupted } from '../watch.ts';
 import { find } from './machine.ts';
-import { toRow, type Verb, withTenant } from './tenant.ts';
+import { type TenantClient, toRow, type Verb, withTenant } from './tenant.ts';
 
 /** What the commands of `berth instances` do with the key of an account, by their verbs. */
 export const tenantCommands: Readonly<Record<string, (context: Context, ...args: never[]) => Promise<void>>> =
@@ -30,17 +32,23 @@ async function list(context: Context, flags: Filters): Promise<void> {
   const { status, region, offer, account, find: text } = flags;
   if (account !== undefined || text !== undefined)
     throw new Fatal('--account and --find need the key of an operator.');
-  const all = await withTenant(context, (client) => client.listInstances());
-  const found = all.filter(
-    (one) =>
-      (status === undefined || one.status === status) &&
-      (region === undefined || one.region === region) &&
-      (offer === undefined || one.configuration_id === offer),
-  );
-  if (isData(flags)) return printData(flags, found.slice(0, flags.limit));
-  const rows = found.map(toRow);
-  const columns = columnsOf(rows[0] ?? {});
-  printRows(rows, flags, { columns, none: 'There is no such instance.', now: systemClock.now() });
+  const print = async (client: TenantClient, watched?: ChangedRows): Promise<void> => {
+    const found = (await client.listInstances()).filter(
+      (one) =>
+        (status === undefined || one.status === status) &&
+        (region === undefined || one.region === region) &&
+        (offer === undefined || one.configuration_id === offer),
+    );
+    const rows = isData(flags) ? found : found.map(toRow);
+    const columns = columnsOf(rows[0] ?? {});
+    const now = systemClock.now();
+    printRows(rows, flags, { columns, none: 'There is no such instance.', now, watched });
+  };
+  await withTenant(context, async (client) => {
+    if (flags.watch !== true) return print(client);
+    const watched = new ChangedRows();
+    await untilInterrupted((end) => repeat(systemClock, end, () => print(client, watched)));
+  });
 }
 
 async function show(context: Context, given: string, flags: ListFlags): Promise<void> {
@@ -58,7 +66,16 @@ function ordering(verb: Verb, effect: string) {
       const { id, region, name, status } = await find(client, given);
       const plan = `${name ?? id} (${id}) is ${status}. It ${effect}.`;
       if (!(await isConfirmed(flags, () => printDone(flags, { id, status, done: false }, plan)))) return;
-      const after = await client[verb](id, region);
+      const after = await client[verb](id, region).catch((cause: unknown) => {
+        const isUnknown = cause instanceof ProviderError && ['not_found', 'invalid'].includes(cause.problem);
+        if (verb !== 'restartInstance' || !isUnknown) throw cause;
+        throw new Fatal(
+          `${context.url} cannot restart ${id}: the contract has no restart. Stop and start it.`,
+          {
+            cause,
+          },
+        );
+      });
       printDone(flags, after, `Ordered: ${name ?? id} ${effect}.`);
     });
 }

@@ -5,7 +5,7 @@ import { Fatal } from '../../ports/errors.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { type Context, readCa, readKey } from '../context/contexts.ts';
 import { unreachable } from '../context/unreachable.ts';
-import type { Machine, Machines } from './machine.ts';
+import { inFlags, type Machine, type Machines } from './machine.ts';
 
 const TIMEOUT_MS = 30_000;
 
@@ -103,6 +103,6 @@ function toFatal(context: Context, error: ProviderError): Fatal {
     case 'limited':
       return new Fatal(`${url} (context ${name}) limits requests: try again in a minute.`, cause);
     default:
-      return new Fatal(`${error.said ?? error.message}${unknown}`, cause);
+      return new Fatal(`${inFlags(error.said ?? error.message)}${unknown}`, cause);
   }
 }

@@ -172,7 +172,7 @@ describe('an operator can', () => {
 
   it('accept the losses of a provider', async () => {
     expect(await run('losses')).toBe('No provider answers 404 for a resource that was not deleted there.\n');
-    expect(await sentenceOf('losses', 'accept', 'provider-d')).toMatch(
+    expect(await sentenceOf('losses', 'accept', 'provider-d', '--yes')).toMatch(
       'No losses are recorded for provider "provider-d"',
     );
     const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
@@ -188,16 +188,16 @@ describe('an operator can', () => {
       providers: [{ provider: 'provider-d', ended: 1, cap: 5, held: 1, accepted_until: null }],
       held: [{ id: 'dep-2', kind: 'deployment', provider: 'provider-d', since: new Date(at).toISOString() }],
     });
-    expect(await sentenceOf('losses', 'accept', 'provider-d', '--for', '3d')).toMatch(
+    expect(await sentenceOf('losses', 'accept', 'provider-d', '--yes', '--for', '3d')).toMatch(
       '--for 3d: give minutes or hours',
     );
     const { accepted_until } = JSON.parse(
-      await run('losses', 'accept', 'provider-d', '--for', '2h', '--json'),
+      await run('losses', 'accept', 'provider-d', '--yes', '--for', '2h', '--json'),
     );
     expect(Date.parse(accepted_until) - at).toBeGreaterThanOrEqual(2 * 3_600_000);
     const [provider] = JSON.parse(await run('losses', '--json')).providers;
     expect(provider).toMatchObject({ accepted_until });
-    expect(await run('losses', 'accept', 'provider-d')).toMatch(
+    expect(await run('losses', 'accept', 'provider-d', '--yes')).toMatch(
       'ends, within a minute, what provider-d answers 404 for',
     );
   });
@@ -209,11 +209,12 @@ describe('an operator can', () => {
     expect(await sentenceOf('users', 'add', email)).toMatch('A user ann@example.com already exists.');
     expect(await sentenceOf('users', 'add', 'ann')).toMatch('is not an e-mail address');
     expect(await sentenceOf('keys', 'create', email)).toMatch('may not have keys');
-    await run('users', 'allow-keys', email);
+    await run('users', 'allow-keys', email, '--yes');
     await run(
       'users',
       'set',
       email,
+      '--yes',
       '--create-limit',
       'none',
       '--minimum-runtime',
@@ -229,7 +230,7 @@ describe('an operator can', () => {
       minimum_runtime_minutes: 5,
       deployment_mail: true,
     });
-    expect(await sentenceOf('users', 'set', email, '--create-limit', '2147483647')).toMatch(
+    expect(await sentenceOf('users', 'set', email, '--yes', '--create-limit', '2147483647')).toMatch(
       'give a whole number of at most nine digits.',
     );
   });
@@ -244,22 +245,22 @@ describe('an operator can', () => {
     const listed = await run('keys', 'list', email);
     expect(listed).toMatch(new RegExp(`${id} +${email} .* valid `));
     expect(listed).not.toContain(key);
-    expect(await run('keys', 'revoke', id)).toMatch(`Key ${id} is revoked since`);
+    expect(await run('keys', 'revoke', id, '--yes')).toMatch(`Key ${id} is revoked since`);
     expect(await run('keys', 'list')).toMatch(/ revoked /);
-    expect(await sentenceOf('keys', 'revoke', 'key-none')).toMatch('There is no key "key-none"');
+    expect(await sentenceOf('keys', 'revoke', 'key-none', '--yes')).toMatch('There is no key "key-none"');
   });
 
   it('create teams and change their members', async () => {
     await run('users', 'add', 'bob@example.com');
     const made = await run('teams', 'create', 'Lab', '--owner', email, '--slug', 'lab');
     teamId = /team-[0-9a-f]+/.exec(made)?.[0] ?? '';
-    await run('teams', 'add-member', 'lab', 'bob@example.com', '--role', 'admin');
+    await run('teams', 'add-member', 'lab', 'bob@example.com', '--yes', '--role', 'admin');
     expect(await run('teams', 'show', 'lab')).toMatch(/bob@example\.com +bob +admin/);
-    await run('teams', 'switch', 'bob@example.com', 'lab');
-    await run('teams', 'remove-member', 'lab', 'bob@example.com');
+    await run('teams', 'switch', 'bob@example.com', 'lab', '--yes');
+    await run('teams', 'remove-member', 'lab', 'bob@example.com', '--yes');
     expect(await run('teams', 'show', teamId)).not.toContain('bob@example.com');
     expect(await run('teams', 'list')).toMatch(/lab +Lab +ann@example\.com +\$0\.00/);
-    expect(await sentenceOf('teams', 'add-member', 'lab', email, '--role', 'boss')).toMatch(
+    expect(await sentenceOf('teams', 'add-member', 'lab', email, '--yes', '--role', 'boss')).toMatch(
       '--role boss: give one of',
     );
   });
@@ -284,7 +285,7 @@ describe('an operator can', () => {
   it('set discounts, from 5 to 50 percent', async () => {
     const id = /disc-[0-9a-f]+/.exec(await run('discounts', 'set', 'lab', '10', '--until', '30d'))?.[0] ?? '';
     expect(await run('discounts', 'list', 'lab')).toMatch(new RegExp(`${id} +${teamId} +admin +10`));
-    await run('discounts', 'end', id);
+    await run('discounts', 'end', id, '--yes');
     expect(await sentenceOf('discounts', 'set', 'lab', '60')).toMatch('5 to 50');
   });
 
@@ -292,7 +293,7 @@ describe('an operator can', () => {
     const made = await run('alerts', 'add', email, 'provider-d', 'gpu-1', '--region', 'eu-one');
     const id = /alert-[0-9a-f]+/.exec(made)?.[0] ?? '';
     expect(await run('alerts', 'list', email)).toMatch(/provider-d +gpu-1 +eu-one/);
-    await run('alerts', 'remove', id);
+    await run('alerts', 'remove', id, '--yes');
     expect(await run('mail', 'list', '--to', email)).toMatch(/receipt/i);
     expect(await sentenceOf('explain-bill', 'dep-none')).toMatch(
       'There is no deployment or volume "dep-none"',

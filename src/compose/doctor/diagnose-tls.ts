@@ -6,7 +6,7 @@ import { DAY_MS } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { ENDING_SOON_MS, toTimeLeft } from '../../runtime/certificates.ts';
-import { CHECK_EVERY_MS, readTls } from '../server/tls.ts';
+import { CHECK_EVERY_MS, readTls, type TlsFlag } from '../server/tls.ts';
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
@@ -14,12 +14,13 @@ const BEGIN = '-----BEGIN CERTIFICATE-----';
 export function* diagnoseTls(
   { tls, host }: Pick<Config['server'], 'tls' | 'host'>,
   now: number,
+  flag?: TlsFlag,
 ): Generator<Diagnosis> {
   if (tls === undefined) return;
   const subject = 'TLS certificate';
   let pem: string;
   try {
-    pem = readTls(tls).cert.toString();
+    pem = readTls(tls, flag).cert.toString();
   } catch (error) {
     if (!(error instanceof Fatal)) throw error;
     yield broken(

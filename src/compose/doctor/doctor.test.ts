@@ -62,6 +62,11 @@ describe('the doctor', () => {
     expect(room?.finding).toMatch(/^[1-9]\S* (MB|GB) of [1-9]\S* (MB|GB) are free$/);
   });
 
+  it('checks the certificate of the admin listener, too [doctor-admin-tls]', async () => {
+    const findings = await examine('server: { admin: { tls: { cert: a.crt, key: a.key } } }\n');
+    expect(subjects(findings, 'broken')).toEqual(['TLS certificate of the admin listener']);
+  });
+
   it('reports the problem of each platform and its remedy [doctor-platforms]', async () => {
     const findings = await examine(
       'platforms: { here: { driver: simulator }, there: { driver: simulator, address: "http://127.0.0.1:1" } }\n' +

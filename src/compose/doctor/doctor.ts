@@ -35,7 +35,7 @@ export async function* diagnose(
   const within = { clock, over: new AbortController(), answerMs, endsAt: clock.now() + ALL_QUESTIONS_MS };
   const { server } = config;
   yield* guarded('TLS certificate', within, inTurn(diagnoseTls(server, clock.now())));
-  const ofAdmin = [...diagnoseTls(server.admin, clock.now())].map((one) => ({
+  const ofAdmin = [...diagnoseTls(server.admin, clock.now(), '--admin-tls')].map((one) => ({
     ...one,
     subject: `${one.subject} of the admin listener`,
   }));

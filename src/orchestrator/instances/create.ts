@@ -15,7 +15,7 @@ import type { Store, Transaction } from '../model/store.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/attach.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
 
-export interface Deps {
+export interface CreateDeps {
   store: Store;
   catalog: Catalog;
   manifests: Manifests;
@@ -37,7 +37,7 @@ type Origin = Pick<InstanceSpec, 'requestId' | 'createdBy'>;
  *   or `idempotency_mismatch`; then nothing was written
  */
 export async function createInstance(
-  deps: Deps,
+  deps: CreateDeps,
   accountId: string,
   request: CreateInstanceRequest,
   { key, ...origin }: { key?: string | undefined } & Origin = {},
@@ -53,7 +53,7 @@ export async function createInstance(
 }
 
 async function insertInstance(
-  { catalog, manifests, clock, log, random, supply, quotas }: Deps,
+  { catalog, manifests, clock, log, random, supply, quotas }: CreateDeps,
   tx: Transaction,
   accountId: string,
   request: CreateInstanceRequest,

@@ -20,7 +20,7 @@ process.on('exit', () => {
 
 export interface ProcessOptions {
   cwd?: string;
-  /** Beside PATH and HOME; nothing else of this process's environment is passed on. */
+  /** Beside PATH, HOME and BERTH_CONTEXTS; nothing else of this process's environment is passed on. */
   env?: Record<string, string>;
   /** What it reads on standard input. */
   input?: string;
@@ -59,6 +59,7 @@ export class BerthProcess {
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
+        BERTH_CONTEXTS: process.env['BERTH_CONTEXTS'],
         NODE_COMPILE_CACHE: compileCache,
         ...env,
       },

@@ -8,8 +8,6 @@ import { findAccount } from '../views/accounts.ts';
 import { toRequestedBy } from './instances.ts';
 import { ActionRefused, assertOnServer } from './refused.ts';
 
-type Deps = Parameters<typeof instances.createInstance>[0];
-
 /** Creates an instance for an account, as a tenant does. */
 export const createInstance = defineAction({
   name: 'createInstance',
@@ -44,7 +42,7 @@ export const createInstance = defineAction({
     detail: { offer, region, name },
     done: ({ id, account_id }) => ({ subject: id, detail: { account: account_id, offer, region, name } }),
   }),
-  run: async (deps: Deps, { account: nameOrId, ...request }, actor) => {
+  run: async (deps: instances.CreateDeps, { account: nameOrId, ...request }, actor) => {
     assertOnServer(deps.manifests);
     return deps.store.transact(async (tx) => {
       const account = await findAccount(tx, nameOrId);
