@@ -62,6 +62,7 @@ export const teamPage: Page = async ({ store: { read } }, { params, query, now }
   const range = rangeOf(query);
   const cards = await figureCards([figures.revenue], {
     reader: usageReaderOf(read, id, now),
+    keptBy: read,
     range,
     now,
     query: { team: id },
