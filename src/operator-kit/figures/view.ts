@@ -98,7 +98,8 @@ export function figuresViewOf<Deps extends FigureDeps>({
           ),
           csv: ['--csv', 'print CSV'],
         },
-        toText: (reply, { csv }) => (csv === true ? [csvOf(reply).trimEnd()] : toText(reply)),
+        // A line break within a text would be shown as an escape.
+        toText: (reply, { csv }) => (csv === true ? csvOf(reply).trimEnd().split('\n') : toText(reply)),
       },
     ],
     read: async (deps: Deps, { figure = first?.name, range = '7d', csv: _csv, ...given }) => {
