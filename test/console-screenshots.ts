@@ -5,6 +5,7 @@ import { type BrowserContextOptions, chromium } from 'playwright-core';
 import { startMarketConsole } from '../src/marketplace/console/console.fixture.ts';
 import { putDemoMarket, TRAINING } from '../src/marketplace/console/demo-market.fixture.ts';
 import { startConsole } from '../src/orchestrator/console/console.fixture.ts';
+import { putDemoFigures } from '../src/orchestrator/console/demo-figures.fixture.ts';
 import { FAILED, putDemoFleet, STUCK } from '../src/orchestrator/console/demo-fleet.fixture.ts';
 import { chromiumLaunch } from './support/chromium.ts';
 
@@ -59,6 +60,7 @@ const browser = await chromium.launch(chromiumLaunch);
 {
   await using shown = await startConsole();
   await putDemoFleet(shown);
+  await putDemoFigures(shown);
   await draw({ origin: await shown.listen(), key: shown.key }, 'login', shots);
 }
 {

@@ -29,6 +29,22 @@ it('reports that no work is open and that there is no instance', async () => {
   expect(await run('work', 'ls')).toBe('No work is open.\n');
 });
 
+it('prints a figure over time as a table, as JSON and as CSV', async () => {
+  expect(await run('figures', '--range', '24h')).toMatch(
+    /^Units, units\.\nAT +SOLD +IN REPAIR .*\n\d{4}-\d\d-\d\dT\d\d:00Z +- /,
+  );
+  expect(JSON.parse(await run('figures', 'earned', '--json'))).toMatchObject({
+    figure: 'earned',
+    unit: 'USD',
+  });
+  const lines = (await run('figures', 'creates', '--range', '24h', '--csv')).trimEnd().split('\n');
+  expect([lines.length, lines[0], lines[1]?.replace(/^[^,]+/, '')]).toEqual([
+    25,
+    'at,online,failed,deleted',
+    ',,,',
+  ]);
+});
+
 it('lists accounts as JSON', async () => {
   expect(JSON.parse(await run('accounts', 'list', '--json'))).toEqual([
     {

@@ -1,3 +1,4 @@
+import { silentLog } from '../../../test/support/doubles/log.ts';
 import {
   deployment,
   mail,
@@ -7,12 +8,14 @@ import {
   team,
   user,
 } from '../../../test/support/rows/marketplace-rows.ts';
+import { FigureRecorder } from '../../operator-kit/figures/recorder.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { grant, topUp } from '../ledger/credit.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import type { Transaction } from '../model/store.ts';
 import { bookCredit } from '../operate/actions.ts';
+import { figureSource } from '../operate/figures/source.ts';
 import { keepVerdict } from '../operate/views/books.ts';
 import type { TestMarketConsole } from './console.fixture.ts';
 
@@ -66,6 +69,8 @@ export async function putDemoMarket({ store, clock }: TestMarketConsole): Promis
   const booking = { kind: 'grant', team: 'team-nimbus', amount_usd: 25, reference: 'lost-machine' } as const;
   await bookCredit.perform(deps, mara, { ...booking, reason: 'a machine that was lost' });
   await keepVerdict(store, await verifyLedger(store, now), now - 2 * HOUR_MS);
+  const source = figureSource({ store, clock, providers: () => providers });
+  await new FigureRecorder({ store, clock, log: silentLog, source }).run();
 }
 
 async function putDeployment(tx: Transaction, index: number, now: number): Promise<void> {

@@ -41,7 +41,9 @@ export function chart(figure: Figure, id: string): Html {
     const known = drawn.map((column) => Math.max(0, values?.[column] ?? 0));
     return isStacked ? known.reduce((sum, value) => sum + value, 0) : Math.max(0, ...known);
   });
-  const top = niceTop(Math.max(...heights));
+  // What is counted has whole numbers on its axis.
+  const least = spec.unit === 'units' || spec.unit === 'count' ? GRID_LINES : 0;
+  const top = niceTop(Math.max(least, ...heights));
   const scales: Scales = {
     x: (at) => LEFT + (PLOT_WIDTH * (at - from)) / (until - from),
     y: (value) => TOP + PLOT_HEIGHT * (1 - Math.max(0, value) / top),

@@ -4,7 +4,7 @@ import {
   type FigureRange,
   type FigureSpec,
   figureRanges,
-  keptFor,
+  keepFigure,
   rangeNames,
   readFigure,
 } from '../figures/figure.ts';
@@ -31,7 +31,9 @@ interface Shown {
   reader: Pick<FigureReader, 'list'>;
   range: FigureRange;
   now: number;
-  /** The fields of the API that filter so, for the links to its CSV and JSON. */
+  /** What the figures are kept with for a minute; default: the reader. */
+  keptBy?: object;
+  /** The fields of the API that filter so: they name the figures, and are in the links to CSV and JSON. */
   query?: Readonly<Record<string, string>>;
   filter?: FigureFilter;
 }
@@ -39,8 +41,13 @@ interface Shown {
 /** A card for each figure: its chart, and the same numbers as a table. */
 export async function figureCards(specs: readonly FigureSpec[], shown: Shown): Promise<Html> {
   const { range, now, filter = {}, query = {} } = shown;
-  const reader = keptFor(shown.reader, now);
-  const figures = await Promise.all(specs.map((spec) => readFigure(reader, spec, { range, now, filter })));
+  const figures = await Promise.all(
+    specs.map((spec) =>
+      keepFigure(shown.keptBy ?? shown.reader, JSON.stringify([spec.name, range, query]), now, () =>
+        readFigure(shown.reader, spec, { range, now, filter }),
+      ),
+    ),
+  );
   return html`<div class="columns charts">${figures.map((figure) => {
     const id = ['figure', figure.spec.name, ...Object.values(query)].join('-').replace(/[^\w-]/g, '_');
     return live(id, figureCard(figure, id, query));

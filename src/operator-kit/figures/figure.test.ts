@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FigureRecord, FigureRow } from '../model.ts';
-import { type FigureSpec, keptFor, readFigure, toCsv } from './figure.ts';
+import type { FigurePeriod, FigureRecord, FigureRow } from '../model.ts';
+import { type FigureSpec, keepFigure, readFigure, toCsv } from './figure.ts';
 import { addRows, countBy, quantileOf, split, toObservation } from './rows.ts';
 
 const HOUR = 3_600_000;
@@ -27,13 +27,7 @@ function readerOf(records: readonly [at: number, subject: string, rows: readonly
   let reads = 0;
   return {
     reads: () => reads,
-    list: async ({
-      step,
-      series,
-      from,
-      until,
-      subject,
-    }: Parameters<ReturnType<typeof keptFor>['list']>[0]) => {
+    list: async ({ step, series, from, until, subject }: FigurePeriod) => {
       reads++;
       return records
         .map(([at, of, rows]): FigureRecord => ({ step, series, at, subject: of, rows }))
@@ -117,18 +111,17 @@ describe('a figure', () => {
 
   it('is read once a minute for pages, and again if that failed', async () => {
     const reader = readerOf([]);
-    const read = (at: number) => readFigure(keptFor(reader, at), spec, { range: '24h', now });
+    const read = (at: number, key = 'sold') =>
+      keepFigure(reader, key, at, () => readFigure(reader, spec, { range: '24h', now }));
     for (const at of [now, now + 5_000, now + 59_000]) await read(at);
     expect(reader.reads()).toBe(1);
+    await read(now, 'other');
     await read(now + 60_000);
     await read(now - 60_000);
-    expect(reader.reads()).toBe(3);
-    let isBroken = true;
-    const broken = { list: async () => (isBroken ? Promise.reject(new Error('no')) : []) };
-    const of = { step: 'hour', series: 's', from: 0, until: 1 } as const;
-    await expect(keptFor(broken, now).list(of)).rejects.toThrow('no');
-    isBroken = false;
-    expect(await keptFor(broken, now).list(of)).toEqual([]);
+    expect(reader.reads()).toBe(4);
+    const broken = () => Promise.reject(new Error('no'));
+    await expect(keepFigure(reader, 'broken', now, broken)).rejects.toThrow('no');
+    expect((await read(now, 'broken')).points).toHaveLength(24);
   });
 });
 

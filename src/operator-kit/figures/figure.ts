@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../ports/clock.ts';
-import type { FigurePeriod, FigureReader, FigureRecord, FigureRow } from '../model.ts';
+import type { FigureReader, FigureRecord, FigureRow } from '../model.ts';
 import { startOf } from './recorder.ts';
 import { addRows, HOUR_MS } from './rows.ts';
 
@@ -117,7 +117,9 @@ function isWanted({ labels }: FigureSpec, row: FigureRow, wanted: FigureFilter['
 function readValues(spec: FigureSpec, records: readonly FigureRecord[]): Values | null {
   if (records.length === 0) return null;
   const bySubject = Map.groupBy(records, ({ subject }) => subject);
-  const values = spec.read([...bySubject.values()].map((of) => addRows(of.flatMap(({ rows }) => rows))));
+  const rowsOf = (of: readonly FigureRecord[]): readonly FigureRow[] =>
+    of.length === 1 && of[0] !== undefined ? of[0].rows : addRows(of.flatMap(({ rows }) => rows));
+  const values = spec.read([...bySubject.values()].map(rowsOf));
   // No figure is known more exactly than to a micro-USD.
   const rounded = Object.entries(values ?? {}).map(([name, value]) => [name, Math.round(value * 1e6) / 1e6]);
   return values && Object.fromEntries(rounded);
@@ -147,24 +149,27 @@ export function toCsv({ columns, points }: Pick<Figure, 'columns' | 'points'>): 
 
 const KEPT_MS = 60_000;
 const MOST_KEPT = 200;
-const kept = new WeakMap<object, Map<string, { at: number; answer: Promise<FigureRecord[]> }>>();
+const kept = new WeakMap<object, Map<string, { at: number; figure: Promise<Figure> }>>();
 
-/** A reader for pages, which are read again every few seconds: it keeps each answer for a minute. */
-export function keptFor(reader: Pick<FigureReader, 'list'>, now: number): Pick<FigureReader, 'list'> {
-  const answers = kept.get(reader) ?? new Map();
-  kept.set(reader, answers);
-  return {
-    list: (of: FigurePeriod) => {
-      const key = JSON.stringify(of);
-      const known = answers.get(key);
-      if (known !== undefined && Math.abs(now - known.at) < KEPT_MS) return known.answer;
-      if (answers.size >= MOST_KEPT) answers.clear();
-      const answer = reader.list(of).catch((error) => {
-        answers.delete(key);
-        throw error;
-      });
-      answers.set(key, { at: now, answer });
-      return answer;
-    },
-  };
+/**
+ * Keeps figures for a minute: pages are read again every few seconds. `owner`: what they are read from. `key` names the
+ * figure.
+ */
+export function keepFigure(
+  owner: object,
+  key: string,
+  now: number,
+  read: () => Promise<Figure>,
+): Promise<Figure> {
+  const figures = kept.get(owner) ?? new Map();
+  kept.set(owner, figures);
+  const known = figures.get(key);
+  if (known !== undefined && Math.abs(now - known.at) < KEPT_MS) return known.figure;
+  if (figures.size >= MOST_KEPT) figures.clear();
+  const figure = read().catch((error) => {
+    figures.delete(key);
+    throw error;
+  });
+  figures.set(key, { at: now, figure });
+  return figure;
 }

@@ -41,7 +41,7 @@ export interface FigureDeps {
   clock: Pick<Clock, 'now'>;
 }
 
-/** The filters of a product's figures: a description of each. */
+/** The filters of a product's figures: what each leaves. */
 type Filters = Readonly<Record<string, string>>;
 type FilterValues = Readonly<Record<string, unknown>>;
 
@@ -64,7 +64,11 @@ export function figuresViewOf<Deps extends FigureDeps>({
   const names = specs.map(({ name }) => name);
   const optional = Object.entries(filters).map(([name, description]) => [
     name,
-    z.string().max(200).optional().meta({ description }),
+    z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ description: `Only ${description}.` }),
   ]);
   return defineView({
     name: 'getFigures',
@@ -89,12 +93,13 @@ export function figuresViewOf<Deps extends FigureDeps>({
           ...Object.fromEntries(
             Object.entries(filters).map(([name, description]) => [
               name,
-              [`--${name} <${name}>`, `only this ${name}: ${description}`] as const,
+              [`--${name} <${name}>`, `only ${description}`] as const,
             ]),
           ),
           csv: ['--csv', 'print CSV'],
         },
-        toText: (reply, { csv }) => (csv === true ? [csvOf(reply).trimEnd()] : toText(reply)),
+        // A line break within a text would be shown as an escape.
+        toText: (reply, { csv }) => (csv === true ? csvOf(reply).trimEnd().split('\n') : toText(reply)),
       },
     ],
     read: async (deps: Deps, { figure = first?.name, range = '7d', csv: _csv, ...given }) => {

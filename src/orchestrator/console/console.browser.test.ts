@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { chromiumLaunch, weakContrasts } from '../../../test/support/chromium.ts';
 import { pages } from './app.ts';
 import { startConsole, type TestConsole } from './console.fixture.ts';
+import { putDemoFigures } from './demo-figures.fixture.ts';
 import { FAILED, HOSTILE, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
 
 let browser: Browser;
@@ -13,6 +14,7 @@ beforeAll(async () => {
   browser = await chromium.launch(chromiumLaunch);
   shown = await startConsole();
   await putDemoFleet(shown);
+  await putDemoFigures(shown);
   origin = await shown.listen();
 });
 
@@ -74,6 +76,25 @@ it('leads from the fleet to the stuck instance with one click', async () => {
   await page.goto(`${origin}/console`);
   await page.click(`#wrong a[href="/console/instances/${STUCK}"]`);
   await page.waitForSelector('.notice.bad');
+});
+
+it('shows on its first page how full it was this week and what it earned, without scrolling', async () => {
+  await using opened = await open({ viewport: { width: 1280, height: 800 } });
+  const { page, complaints } = opened;
+  await page.goto(`${origin}/console`);
+  await isLive(page);
+  for (const name of ['units', 'earned']) {
+    const box = await page.locator(`#figure-${name} svg`).boundingBox();
+    expect([name, (box?.y ?? 800) + (box?.height ?? 0) <= 800, (box?.height ?? 0) > 100]).toEqual([
+      name,
+      true,
+      true,
+    ]);
+  }
+  expect(await page.textContent('#figure-units h2')).toMatch(/^Units, 7 days: \d+ % sold on average$/);
+  await page.getByText('Numbers').first().click();
+  expect(await page.locator('#figure-units tbody tr').count()).toBe(8);
+  expect(complaints).toEqual([]);
 });
 
 it('acknowledges an alarm by a click', async () => {

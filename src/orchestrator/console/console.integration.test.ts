@@ -5,6 +5,7 @@ import { SESSION_MS } from '../../operator-kit/console/sessions.ts';
 import { createOperatorKey, revokeOperatorKey } from '../../operator-kit/keys.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { csrfOf, paths, startConsole, type Tab, type TestConsole } from './console.fixture.ts';
+import { putDemoFigures } from './demo-figures.fixture.ts';
 import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
 
 let shown: TestConsole;
@@ -143,12 +144,38 @@ it.each([
   },
 );
 
+it('charts show the figures of the period that the address names, on each page that has some, and as CSV', async () => {
+  await putDemoFigures(shown);
+  const headingsOf = async (path: string) =>
+    [...(await read(path)).matchAll(/<h2>([^<]*, (?:24 hours|7 days|90 days)): ([^<]*)<\/h2>/g)].map(
+      ([, title, summary = '']) => [title, /^(none|nothing)/.test(summary)],
+    );
+  const of = (period: string, ...titles: string[]) => titles.map((title) => [`${title}, ${period}`, false]);
+  expect((await headingsOf('/console')).slice(0, 5)).toEqual(
+    of('7 days', 'Units', 'Earned', 'Creates', 'Time to ONLINE', 'Failures by cause'),
+  );
+  expect(await headingsOf('/console/capacity?range=24h')).toEqual(of('24 hours', 'Units', 'Earned'));
+  const ofPlatform = of('90 days', 'Answers of the platform', 'Duration of calls');
+  expect(await headingsOf('/console/platforms?range=90d')).toEqual([...ofPlatform, ...ofPlatform]);
+  expect((await headingsOf('/console/offers/h100-sxm-1x')).slice(0, 2)).toEqual(
+    of('7 days', 'Units', 'Earned'),
+  );
+  expect(await read('/console/offers/gone')).toContain('not in the catalog');
+  const csv = await get('/console/figures.csv?figure=units&range=24h&offer=h100-sxm-1x');
+  expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+  expect((await csv.text()).split('\n')[0]).toBe(
+    'at,sold,in_repair,not_for_sale,free,units,sold_percent,stopped',
+  );
+  expect((await get('/console/figures.csv?figure=none')).status).toBe(404);
+  expect((await shown.request('/console/figures.csv')).status).toBe(303);
+});
+
 it('the bars of the fleet are shares of what the catalog has, also while a platform is frozen [console-frozen-bars]', async () => {
   const unitsOf = (offer = '', place = '') =>
     shown.catalog.offers.get(offer)?.placements.find(({ region }) => region === place)?.units ?? 0;
   const bars = (await read('/console')).split('<tr>').flatMap((row) => {
     const [, offer, region] =
-      /\?offer=([\w-]+)".* data-label="Region" class=""><span>([\w-]+)</.exec(row) ?? [];
+      /\/offers\/([\w-]+)".* data-label="Region" class=""><span>([\w-]+)</.exec(row) ?? [];
     const label = /"(\d+) sold, (\d+) stopped, (\d+) free, (\d+) not for sale"/.exec(row);
     if (label === null) return [];
     const [sold = 0, stopped = 0, free = 0, withheld = 0] = label.slice(1).map(Number);

@@ -9,6 +9,7 @@ import {
   segment,
   team,
   teamId,
+  volume,
 } from '../../../test/support/rows/marketplace-rows.ts';
 import type { DeploymentSearch, Store, Transaction } from '../../marketplace/model/store.ts';
 
@@ -122,6 +123,72 @@ export function describeOperatorViews(storeOf: () => Store): void {
       expect([booked, others]).toMatchObject([{ kind: 'grant', teamId, amountMicroUsd: 5_000_000 }, []]);
       const after = { at: booked?.at ?? 0, id: booked?.id ?? '' };
       expect(await store.read.ledger.bookings({ after, limit: 9 })).toEqual([]);
+    });
+  });
+
+  describe('figures over time', () => {
+    const HOUR = 3_600_000;
+    const hour = Math.floor(now / HOUR) * HOUR;
+
+    it('count launches by hour and provider, and those that failed before they were running by reason', async () => {
+      await write(async (tx) => {
+        const made = (id: string, createdAt: number, changes: Parameters<typeof deployment>[0] = {}) =>
+          tx.deployments.insert(deployment({ id, createdAt, ...changes }));
+        await made('a', hour - 1);
+        await made('b', hour);
+        await made('c', hour + 1, { status: 'failed', failureReason: 'out_of_stock' });
+        await made('d', hour + 2, {
+          status: 'failed',
+          failureReason: 'runtime_failure',
+          startedAt: hour + 9,
+        });
+        await made('e', hour + HOUR, { providerId: 'provider-b' });
+      });
+      const found = await store.read.deployments.countLaunches(hour);
+      expect(found.toSorted((a, b) => a.hour - b.hour || a.count - b.count)).toEqual([
+        { providerId, hour, reason: 'out_of_stock', count: 1 },
+        { providerId, hour, reason: null, count: 2 },
+        { providerId: 'provider-b', hour: hour + HOUR, reason: null, count: 1 },
+      ]);
+    });
+
+    it('read used segments page by page with their providers: open ones, those that ended, and of one team', async () => {
+      await write(async (tx) => {
+        await tx.teams.insert(team({ id: 'team-2', slug: 'two', balanceMicroUsd: -3 }));
+        await tx.deployments.insert(deployment({ id: 'dep-1', observedAt: now + 4 }));
+        await tx.deployments.insert(deployment({ id: 'dep-2', teamId: 'team-2', providerId: 'provider-b' }));
+        await tx.volumes.insert(volume({ id: 'vol-1', providerId: 'provider-b' }));
+        for (const id of ['seg-1', 'seg-2', 'seg-3'])
+          await tx.ledger.insertSegment(segment({ id, startedAt: now - 9, endedAt: now + 1 }));
+        await tx.ledger.insertSegment(segment({ id: 'seg-0', startedAt: now - 9, endedAt: now }));
+        await tx.ledger.insertSegment(segment({ id: 'seg-5' }));
+        await tx.ledger.insertSegment(segment({ id: 'seg-6', subjectId: 'dep-2', teamId: 'team-2' }));
+        const ofVolume = { subjectKind: 'volume', subjectId: 'vol-1', state: 'stored' } as const;
+        await tx.ledger.insertSegment(segment({ id: 'seg-7', ...ofVolume, rateMicroUsdPerHour: 5 }));
+      });
+      const read = async (isOpen: boolean, of?: string) => {
+        const ids: string[] = [];
+        const page = { since: now, isOpen, teamId: of, limit: 2 };
+        let found = await store.read.ledger.used(page);
+        while (found.length > 0) {
+          ids.push(...found.map(({ id, providerId: at }) => `${id} ${at}`));
+          found = await store.read.ledger.used({ ...page, after: found.at(-1) });
+        }
+        return ids;
+      };
+      expect(await read(false)).toEqual(['seg-1', 'seg-2', 'seg-3'].map((id) => `${id} ${providerId}`));
+      expect(await read(true)).toEqual([`seg-5 ${providerId}`, 'seg-6 provider-b', 'seg-7 provider-b']);
+      expect(await read(true, 'team-2')).toEqual(['seg-6 provider-b']);
+      expect(await read(false, 'team-2')).toEqual([]);
+      const [open] = await store.read.ledger.used({ since: now, isOpen: true, limit: 1 });
+      expect(open).toMatchObject({ confirmedUntil: now + 4, endedAt: null, rateMicroUsdPerHour: 2_000_000 });
+      expect(await store.read.ledger.burnByProvider()).toEqual([
+        { providerId, microUsdPerHour: 2_000_000 },
+        { providerId: 'provider-b', microUsdPerHour: 2_000_005 },
+      ]);
+      expect(await store.read.teams.debt(now)).toBe(3);
+      // By then team-1, whose balance is 0, owes twice 2 USD, and team-2 2 USD more: rates before discounts.
+      expect(await store.read.teams.debt(now + HOUR)).toBe(3 + 2_000_000 + 2 * 2_000_000);
     });
   });
 

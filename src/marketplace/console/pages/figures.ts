@@ -28,6 +28,6 @@ export const figuresOfProviders: Below = async ({ store, providers }, { query, n
 export const figuresOfTeam: Below = async ({ store: { read } }, { query, now }, reply) => {
   const { id } = reply as Pick<TeamDetail, 'id'>;
   const range = rangeOf(query);
-  const shown = { reader: usageReaderOf(read, id, now), range, now, query: { team: id } };
+  const shown = { reader: usageReaderOf(read, id, now), keptBy: read, range, now, query: { team: id } };
   return html`${rangeLinks(`/console/teams/${encodeURIComponent(id)}`, range)}${await figureCards([figures.revenue], shown)}`;
 };

@@ -57,7 +57,7 @@ const badDebt: FigureSpec = {
   series: DEBT,
   labels: [],
   columns: ['bad_debt'],
-  shape: 'lines',
+  shape: 'area',
   read: (subjects) => ({ bad_debt: averageUsd(subjects) }),
   summarise: ({ bad_debt = 0 }) => `${toUsd(bad_debt)} on average`,
 };
@@ -95,8 +95,8 @@ export const figures = { revenue, burn, badDebt, launches, failures };
 export const figuresView = figuresViewOf<FigureDeps & { store: Pick<Store, 'read'> }>({
   specs: Object.values(figures),
   filters: {
-    provider: 'of all but bad_debt',
-    team: 'its id; of revenue',
+    provider: 'this provider (not for bad_debt)',
+    team: 'the team with this id (for revenue)',
   },
   toFilter: ({ provider }) => ({ subject: provider as string | undefined }),
   readerOf: ({ store: { read }, clock }, { team }) =>

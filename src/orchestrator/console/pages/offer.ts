@@ -22,7 +22,7 @@ export const offerPage: Page = async ({ store, catalog }, { params, query, now }
   });
   return {
     title: id,
-    body: html`<div class="head"><h1>${named(offer?.name ?? id)}</h1><span class="soft mono">${named(id)}</span>
+    body: html`<div class="head"><h1>${named(id)}</h1><span class="soft">${named(offer?.name)}</span>
 <span class="soft">${region === undefined ? 'all regions' : named(region)}</span>
 ${offer === undefined ? html`<span class="soft">not in the catalog</span>` : html`<a href="${withQuery('/console/cordons', { kind: 'offer', name: id })}">cordon</a>`}
 <a href="${withQuery('/console/instances', { offer: id, region })}">its instances</a>${rangeLinks(path, range)}</div>

@@ -148,10 +148,10 @@ export const figures = { units, earned, creates, failures, onlineTime, answers, 
 export const figuresView = figuresViewOf<FigureDeps>({
   specs: Object.values(figures),
   filters: {
-    offer: 'of units, earned, creates, failures and online_time',
-    region: 'of the same',
-    platform: 'of all',
-    call: 'of answers and call_time, such as `create`',
+    offer: 'this offer (not for answers and call_time)',
+    region: 'this region (not for answers and call_time)',
+    platform: 'this platform',
+    call: 'this call, such as `create` (for answers and call_time)',
   },
   toFilter: ({ platform, offer, region, call }) => ({
     subject: platform as string | undefined,
