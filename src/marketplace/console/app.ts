@@ -11,6 +11,7 @@ import { deploymentPage, deploymentsPage } from './pages/deployments.ts';
 import { mailsPage } from './pages/mails.ts';
 import { overviewPage } from './pages/overview.ts';
 import { providersPage } from './pages/providers.ts';
+import { monthPage, statementPage } from './pages/statements.ts';
 import { teamPage, teamsPage } from './pages/teams.ts';
 import { subjectLink } from './parts.ts';
 
@@ -44,6 +45,8 @@ export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/teams/:id', teamPage],
   ['/mails', mailsPage],
   ['/books', booksPage],
+  ['/statements', monthPage],
+  ['/statements/:id', statementPage],
   ['/bills', billPage],
   ['/bills/:id', billPage],
   ['/operators', operatorsPage],

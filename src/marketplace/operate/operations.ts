@@ -11,6 +11,7 @@ import { billView, booksView } from './views/books.ts';
 import { deploymentsView, deploymentView } from './views/deployments.ts';
 import { mailsView } from './views/mails.ts';
 import { type KnownProviders, providersView } from './views/providers.ts';
+import { monthView, statementView } from './views/statements.ts';
 import { statusView } from './views/status.ts';
 import { teamsView, teamView } from './views/teams.ts';
 
@@ -45,6 +46,8 @@ export type AnyOperation =
   | typeof stopDeployment
   | typeof restartDeployment
   | typeof deleteVolume
+  | typeof statementView
+  | typeof monthView
   | typeof salesPausesView
   | typeof pauseSales
   | typeof resumeSales;
@@ -60,6 +63,8 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   mailsView,
   booksView,
   billView,
+  statementView,
+  monthView,
   salesPausesView,
   auditView,
   operatorKeysView('berth marketplace operators', {

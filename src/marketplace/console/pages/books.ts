@@ -28,7 +28,7 @@ export const booksPage: Page = async ({ store: { read } }, { query, now }) => {
   const { verified, booked, next } = await readBooks(read, { after });
   return {
     title: 'Books',
-    body: html`<div class="head"><h1>Books</h1></div>
+    body: html`<div class="head"><h1>Books</h1><a href="/console/statements">providers, revenue and bad debt by month</a></div>
 ${live('verdict', verdictSection(verified, now))}
 ${live('booked', html`<h2>Payments, grants and corrections</h2>${table(bookingColumns, booked, 'No bookings.')}`)}
 ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { after: next })}">Older »</a></nav>`}

@@ -76,7 +76,7 @@ ${live(
     ['At zero since', ago(team.exhausted_at, now)],
     ['Members may change', team.member_rights === 'all' ? 'everything of the team' : 'what they made'],
     ['Created', ago(team.created_at, now)],
-  ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a></p>${suspensionLinks('team', id, team.suspended)}`,
+  ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a> · <a href="/console/statements/${encodeURIComponent(id)}">its statement</a></p>${suspensionLinks('team', id, team.suspended)}`,
 )}
 ${live('members', html`<h2>Members</h2>${table(memberColumns, team.members, 'No members.')}`)}
 </div>

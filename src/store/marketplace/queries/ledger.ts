@@ -24,6 +24,7 @@ import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { isAfter, isLater } from './pages.ts';
 import { accruedOf, book, lockBilled, post } from './postings.ts';
+import { statementReader } from './statements.ts';
 import { becomesDue } from './teams.ts';
 
 const segmentById = prepared(({ db, segments, locking }: Connection, { id }: { id: string }) =>
@@ -101,6 +102,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
     firstOf(locking.rows(db.select().from(segments).where(condition)));
   return {
     ...ledgerAudit(connection),
+    ...statementReader(connection),
     segmentById: (id) => firstOf(segmentById(connection, { id })),
     segmentsOf: (kind, subjectId) => segmentsOf(connection, { kind, subjectId }),
     openSegmentOf: async (kind, subjectId) => {
