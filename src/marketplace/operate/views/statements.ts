@@ -130,7 +130,7 @@ export type Parts = {
 };
 
 function toText(parts: Parts, format: 'text' | 'csv' | 'html' | undefined): readonly TextPart[] {
-  if (format === 'csv') return [toCsv(parts.tables)];
+  if (format === 'csv') return toCsv(parts.tables).split('\r\n');
   if (format === 'html') return [toHtml(parts)];
   const { title, facts, tables } = parts;
   return [title, facts, ...Object.entries(tables).flatMap(([name, rows]) => ['', name, rows])];
