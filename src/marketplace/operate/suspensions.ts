@@ -75,7 +75,7 @@ function toText({ kind, name, suspended, effect, done }: SuspensionPlan): string
 }
 
 const fields = { user: userField, team: teamField };
-/** A user is suspended in all teams, on the page of a team where they are a member. */
+/** The page that follows: of the team, or of all teams. */
 const pageOf = (team: string | undefined): string =>
   team === undefined ? '/console/teams' : `/console/teams/${encodeURIComponent(team)}`;
 
