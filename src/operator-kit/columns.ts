@@ -88,7 +88,7 @@ export function columnsOf(row: object, hidden: readonly string[] = []): Column[]
 }
 
 /** The heading of a field: `last used` of `last_used_at`. */
-function headOf(name: string): string {
+export function headOf(name: string): string {
   return name.replace(/^has_|_(at|id|usd)$/g, '').replaceAll('_', ' ');
 }
 

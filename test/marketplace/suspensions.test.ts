@@ -92,6 +92,7 @@ describe('a suspended user', () => {
       suspended: null,
       members: [{ email: kim.email, suspended: 'stolen cards' }],
     });
+    await clock.advance(10_000);
     await ask(`/users/${kim.email}/restore`, { dry_run: false });
     await clock.advance(10_000);
     expect(operated.subjects()).toEqual(['Suspended: kim@example.com', 'Restored: kim@example.com']);

@@ -21,6 +21,7 @@ const commands: LazyCommands = {
   users: ['add and list users, change their settings, suspend and restore them'],
   keys: ['create, list and revoke the API keys of users'],
   teams: ['create and show teams, manage their members, suspend and restore them'],
+  statements: ['statements of a team, and sums of each provider, for a month'],
   credit: ['record payments, grants and balance corrections'],
   discounts: ['set, list and end the discounts of teams'],
   alerts: ['mail users when a sold-out offer is back in stock'],

@@ -64,14 +64,10 @@ interface Parts {
   onProblem?: (provider: string, problem: Parameters<OnProblem>[0]) => void;
 }
 
-/** The configured providers that are not retired. */
-export function servedProviders({ providers }: MarketplaceConfig): ProviderEntry[] {
-  return providers.filter(({ retired }) => !retired);
-}
-
-/** Creates a client for each of these. @throws {Fatal | ConfigError} */
+/** Creates a client for each configured provider that is not retired. @throws {Fatal | ConfigError} */
 export function createClients(config: MarketplaceConfig, parts: Parts): ConfiguredProvider[] {
-  const entries = servedProviders(config).map((entry) => ({
+  const served = config.providers.filter(({ retired }) => !retired);
+  const entries = served.map((entry) => ({
     entry,
     profile: profileOf(entry),
     credential: credentialOf(entry, parts.env),

@@ -25,6 +25,7 @@ import { billForm, verdictSection } from './pages/books.ts';
 import { deploymentPage } from './pages/deployment.ts';
 import { figuresOfProviders, figuresOfTeam } from './pages/figures.ts';
 import { overviewPage } from './pages/overview.ts';
+import { monthPage, statementPage } from './pages/statements.ts';
 
 const look: Look = {
   brand: 'Berth marketplace',
@@ -86,6 +87,8 @@ export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   page(listStockAlerts),
   page(mailsView),
   page(booksView, { above: verdictSection, below: billForm }),
+  ['/statements', monthPage],
+  ['/statements/:id', statementPage],
   ['/bills', billPage],
   ['/bills/:id', billPage],
   page(operatorKeys),

@@ -21,7 +21,7 @@ afterEach(() => shown[Symbol.asyncDispose]());
 
 const get = (path: string) => shown.request(path, { headers: { cookie } });
 const read = async (path: string) => (await get(path)).text();
-const idOf = (path: string) => (path.startsWith('/teams') ? TRAINING.teamId : TRAINING.id);
+const idOf = (path: string) => (/^\/(teams|statements)/.test(path) ? TRAINING.teamId : TRAINING.id);
 const paths = pages.map(([path]) =>
   path === '/bills'
     ? `/console/bills?id=${TRAINING.id}`
@@ -35,7 +35,7 @@ describe('the console of the marketplace', () => {
       expect([path, stranger.status, await stranger.text()]).toEqual([path, 303, '']);
       expect([path, (await get(path)).status]).toEqual([path, 200]);
     }
-    for (const path of ['deployments/dep-x', 'teams/team-x', 'bills/dep-x'])
+    for (const path of ['deployments/dep-x', 'teams/team-x', 'bills/dep-x', 'statements/team-x'])
       expect((await get(`/console/${path}`)).status).toBe(404);
   });
 
@@ -122,6 +122,39 @@ describe('the console of the marketplace', () => {
     expect([done.status, done.headers.get('location')]).toEqual([303, path]);
     expect(await shown.store.read.deployments.byId(TRAINING.id)).toMatchObject({ cleanup: 'wanted' });
     expect(await read(path)).not.toContain('Instance lost');
+  });
+
+  it('suspends a member of a team and restores them, by a page that shows the plan', async () => {
+    const team = `/console/teams/${TRAINING.teamId}`;
+    const follow = async (page: string, action: string, reason: string) => {
+      const [, link = ''] =
+        new RegExp(`href="([^"]+${action}[^"]+stop|[^"]+${action}\\?[^"]+)"`).exec(page) ?? [];
+      const plan = await read(link.replaceAll('&amp;', '&'));
+      expect(plan).toContain('This is a dry run');
+      const fields = [...plan.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)];
+      const body = new URLSearchParams(
+        fields.map(([, name = '', value = '']): [string, string] => [name, value]),
+      );
+      body.set('reason', reason);
+      const headers = { cookie };
+      return shown.request(`/console/actions/${action}`, { method: 'POST', headers, body });
+    };
+    expect((await follow(await read(team), 'suspendUser', '')).status).toBe(409);
+    expect((await follow(await read(team), 'suspendUser', 'stolen <cards>')).status).toBe(303);
+    expect(await shown.store.read.users.suspended()).toMatchObject([{ suspension: { by: 'mara' } }]);
+    const suspended = await read(team);
+    expect(suspended).toContain('stolen &lt;cards&gt;');
+    expect((await follow(suspended, 'restoreUser', '')).status).toBe(303);
+    expect(await shown.store.read.users.suspended()).toEqual([]);
+    const [entry] = await shown.store.read.audit.page({ limit: 1 });
+    expect(entry).toMatchObject({ source: 'console', action: 'user.restore' });
+  });
+
+  it('offers a statement to print, as CSV and as JSON', async () => {
+    const page = await read(`/console/statements/${TRAINING.teamId}`);
+    expect(page).toContain('Statement of Vision Lab');
+    for (const name of ['Page to print', 'CSV', 'JSON'])
+      expect(page).toMatch(new RegExp(`download=[^>]+>${name}<`));
   });
 
   it('retries a mail only by a form of its own session, in the name of the logged-in operator', async () => {

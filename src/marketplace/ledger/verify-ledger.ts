@@ -3,6 +3,7 @@ import type { SegmentRecord } from '../model/ledger-records.ts';
 import type { LedgerReader } from '../model/ledger-store.ts';
 import type { Reader, Store } from '../model/store.ts';
 import { costOf } from './price-change.ts';
+import { statementProblems } from './statements.ts';
 
 export interface LedgerFinding {
   /** The id of a transaction, team, segment, deployment or volume. */
@@ -21,12 +22,13 @@ const MAX_TRANSACTIONS = 100;
 
 /**
  * Verifies on one snapshot that transactions net to zero, balances are the sums of entries, slices equal the cost of
- * segments, and segments cover each subject without gaps or overlaps.
+ * segments, segments cover each subject without gaps or overlaps, and monthly statements add up to the entries.
  */
 export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number): Promise<LedgerVerdict> {
   return store.snapshot(async (read) => {
     const findings = await verifyTransactions(read.ledger);
     const teams = await verifyBalances(read, findings);
+    findings.push(...(await statementProblems(read.ledger, now)));
     const { segments, slices } = await verifySegments(read.ledger, now, findings);
     const { subjects, covered } = await verifySubjects(read.ledger, findings);
     if (covered !== segments)

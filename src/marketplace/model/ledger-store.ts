@@ -41,7 +41,56 @@ export interface UsedSegment
   confirmedUntil: number | null;
 }
 
-export interface LedgerReader {
+/** A period after `from` and up to `to`, so that a slice that ends at midnight belongs to the day before. */
+export interface Period {
+  from: number;
+  to: number;
+}
+
+/** What was used of one resource at one rate, within a period. */
+export interface UsageRow extends Pick<SegmentRecord, 'subjectKind' | 'subjectId' | 'state'> {
+  name: string;
+  providerId: string;
+  rateMicroUsdPerHour: number;
+  /** When the use began and ended within the period, as far as it was charged. */
+  from: number;
+  to: number;
+  amountMicroUsd: number;
+}
+
+/** The sums of a period for one team, provider and kind of resource. */
+export interface UsageSum {
+  teamId: string;
+  providerId: string;
+  subjectKind: SubjectKind;
+  ms: number;
+  amountMicroUsd: number;
+  /** At the provider's prices, where they are known, and the time without a known price. */
+  providerMicroUsd: number;
+  unpricedMs: number;
+}
+
+/** What statements are made of. */
+export interface StatementReader {
+  usageRows(teamId: string, period: Period): Promise<UsageRow[]>;
+  /** From the segments and slices alone. */
+  usageSums(period: Period): Promise<UsageSum[]>;
+  /** From the entries alone: the sum of each account on each UTC day, by the day's start. */
+  entriesByDay(
+    period: Period,
+  ): Promise<{ account: string; isUsage: boolean; day: number; amountMicroUsd: number }[]>;
+  /** The sum of each account, or of one, up to and including `at`. */
+  balancesAt(at: number, account?: string): Promise<{ account: string; amountMicroUsd: number }[]>;
+  /** Payments, grants and adjustments of a team, the oldest first. */
+  bookingsOf(
+    teamId: string,
+    period: Period,
+  ): Promise<(LedgerTransactionRecord & { amountMicroUsd: number })[]>;
+  /** The time of the first charge; null: there is none. */
+  firstUsageAt(): Promise<number | null>;
+}
+
+export interface LedgerReader extends StatementReader {
   segmentById(id: string): Promise<SegmentRecord | null>;
   /** Ordered by `startedAt`. */
   segmentsOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord[]>;

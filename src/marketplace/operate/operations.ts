@@ -16,6 +16,7 @@ import { deploymentsView, deploymentView } from './views/deployments.ts';
 import { lossesView } from './views/losses.ts';
 import { mailsView } from './views/mails.ts';
 import { type KnownProviders, providersView } from './views/providers.ts';
+import { monthView, statementView } from './views/statements.ts';
 import { statusView } from './views/status.ts';
 import { teamsView, teamView } from './views/teams.ts';
 import { timeline } from './views/timeline.ts';
@@ -67,6 +68,8 @@ export type AnyOperation =
   | typeof stopDeployment
   | typeof restartDeployment
   | typeof deleteVolume
+  | typeof statementView
+  | typeof monthView
   | typeof salesPausesView
   | typeof pauseSales
   | typeof resumeSales
@@ -90,6 +93,8 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   booksView,
   billView,
   lossesView,
+  statementView,
+  monthView,
   salesPausesView,
   figuresView,
   auditView,

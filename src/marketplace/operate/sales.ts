@@ -162,7 +162,11 @@ export const pauseSales = defineAction({
   example: { region: 'us-phoenix', reason: 'maintenance of the network', until: '2030-01-01T00:00:00Z' },
   errors: ['not_found'],
   reply: ['The effect.', planSchema],
-  audit: ({ provider, ...detail }) => ({ action: 'sales.pause', subject: provider, detail }),
+  audit: ({ provider, region, offer, until, reason }) => ({
+    action: 'sales.pause',
+    subject: provider,
+    detail: { region, offer, until, reason },
+  }),
   dryRun: async ({ sellers, clock }: OrderDeps, { until, ...scope }) =>
     toPlan(toScope(scope), toPauseEffect(sellers, toScope(scope), toEnd(until), clock.now()), false),
   run: async ({ store, clock, sellers }: OrderDeps, { until, reason, ...given }, { name: by }) => {
@@ -234,7 +238,11 @@ export const resumeSales = defineAction({
   example: { region: 'us-phoenix' },
   errors: ['not_found'],
   reply: ['The effect.', planSchema],
-  audit: ({ provider, ...detail }) => ({ action: 'sales.resume', subject: provider, detail }),
+  audit: ({ provider, region, offer }) => ({
+    action: 'sales.resume',
+    subject: provider,
+    detail: { region, offer },
+  }),
   dryRun: async ({ store, clock }: OrderDeps, given) =>
     toPlan(toScope(given), await toResumeEffect(store.read, toScope(given), clock.now()), false),
   run: ({ store, clock }: OrderDeps, given) =>

@@ -51,7 +51,7 @@ const whatRuns: Readonly<Record<Suspension['running'], string>> = {
 async function planOf(
   { deployments }: Pick<Reader, 'deployments'>,
   of: Suspendable,
-  effect: (deployments: string) => string,
+  effect: (deployments: number) => string,
   done: boolean,
 ): Promise<SuspensionPlan> {
   const { kind, id, name, suspension } = of;
@@ -64,7 +64,7 @@ async function planOf(
     name,
     suspended,
     deployments: length,
-    effect: effect(counted(length, 'deployment')),
+    effect: effect(length),
     done,
   };
 }
@@ -92,8 +92,8 @@ function suspendAction<Kind extends 'user' | 'team'>(kind: Kind) {
   const named = (input: object): string => (input as Record<Kind, string>)[kind];
   const effectOf =
     (running: Suspension['running'] = 'keep') =>
-    (deployments: string): string =>
-      `all but reads, terminates, detaches and deletions is refused; its ${deployments} ${whatRuns[running]}`;
+    (deployments: number): string =>
+      `everything but reads, terminate, detach and delete is refused; its deployments (${deployments}) ${whatRuns[running]}`;
   return defineAction({
     name: kind === 'user' ? ('suspendUser' as const) : ('suspendTeam' as const),
     tag: 'Actions',

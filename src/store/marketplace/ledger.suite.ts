@@ -106,6 +106,48 @@ export function describeLedger(storeOf: () => Store): void {
       });
     });
 
+    it('sums up a period for statements, up to and including its last moment', async () => {
+      const hour = 3_600_000;
+      const [from, to] = [now + hour, now + 3 * hour];
+      const providerRateMicroUsdPerHour = 1_500_000;
+      await write(async (tx) => {
+        await tx.deployments.insert(runningDeployment({ name: 'a "b"' }));
+        await tx.ledger.insertSegment(segment({ providerRateMicroUsdPerHour }));
+        await tx.ledger.insertSegment(segment({ id: 'other', subjectKind: 'volume', subjectId: 'vol-9' }));
+        await grant(tx, 9_000_000);
+        for (const [index, end] of [from, to, to + 1].entries()) {
+          const amount = [2_000_000, 4_000_000, 1][index] ?? 0;
+          const of = { id: `txn-${index}`, providerRateMicroUsdPerHour };
+          await tx.ledger.post([posting(amount, end, of)]);
+        }
+      });
+      const { ledger } = storeOf().read;
+      const used = { subjectKind: 'deployment', amountMicroUsd: 4_000_000, providerId: 'provider-a' };
+      expect(await ledger.usageRows(teamId, { from, to })).toMatchObject([
+        { ...used, subjectId: 'dep-1', name: 'a "b"', state: 'running', from, to },
+      ]);
+      expect(await ledger.usageRows('none', { from, to })).toEqual([]);
+      expect(await ledger.usageSums({ from, to })).toEqual([
+        { ...used, teamId, ms: 2 * hour, providerMicroUsd: 3_000_000, unpricedMs: 0 },
+      ]);
+      expect(await ledger.firstUsageAt()).toBe(from);
+      expect(await ledger.balancesAt(from, `team:${teamId}`)).toEqual([
+        { account: `team:${teamId}`, amountMicroUsd: 7_000_000 },
+      ]);
+      expect(await ledger.balancesAt(now - 1)).toEqual([]);
+      expect(await ledger.bookingsOf(teamId, { from: now - 1, to: now })).toMatchObject([
+        { kind: 'grant', amountMicroUsd: 9_000_000 },
+      ]);
+      expect(await ledger.bookingsOf(teamId, { from: now, to })).toEqual([]);
+      const days = await ledger.entriesByDay({ from, to });
+      expect(
+        days.map(({ account, isUsage, amountMicroUsd }) => [account, isUsage, amountMicroUsd]).toSorted(),
+      ).toEqual([
+        ['revenue:compute', true, 4_000_000],
+        [`team:${teamId}`, true, -4_000_000],
+      ]);
+    });
+
     describe('due items', () => {
       const dueTeams = async () =>
         (await storeOf().read.teams.due({ now, limit: 9 })).map(({ id, at }) => [id, at]);

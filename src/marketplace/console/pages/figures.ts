@@ -24,10 +24,11 @@ export const figuresOfProviders: Below = async ({ store, providers }, { query, n
   )}`;
 };
 
-/** What a team was charged. */
+/** What a team was charged, and a link to its statement. */
 export const figuresOfTeam: Below = async ({ store: { read } }, { query, now }, reply) => {
   const { id } = reply as Pick<TeamDetail, 'id'>;
   const range = rangeOf(query);
   const shown = { reader: usageReaderOf(read, id, now), keptBy: read, range, now, query: { team: id } };
-  return html`${rangeLinks(`/console/teams/${encodeURIComponent(id)}`, range)}${await figureCards([figures.revenue], shown)}`;
+  return html`<p><a class="button" href="/console/statements/${encodeURIComponent(id)}">Its statement</a></p>
+${rangeLinks(`/console/teams/${encodeURIComponent(id)}`, range)}${await figureCards([figures.revenue], shown)}`;
 };

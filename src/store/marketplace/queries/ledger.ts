@@ -24,6 +24,7 @@ import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { isAfter, isLater } from './pages.ts';
 import { accruedOf, book, lockBilled, post } from './postings.ts';
+import { statementReader } from './statements.ts';
 import { becomesDue } from './teams.ts';
 import { burnByProvider, usedSegments } from './usage.ts';
 
@@ -102,6 +103,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
     firstOf(locking.rows(db.select().from(segments).where(condition)));
   return {
     ...ledgerAudit(connection),
+    ...statementReader(connection),
     segmentById: (id) => firstOf(segmentById(connection, { id })),
     segmentsOf: (kind, subjectId) => segmentsOf(connection, { kind, subjectId }),
     openSegmentOf: async (kind, subjectId) => {
