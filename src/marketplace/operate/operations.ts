@@ -1,4 +1,4 @@
-import { alarmRoutesView, type RouteDeps, testAlarmRoute } from '../../operator-kit/alarms/operations.ts';
+import { type RouteDeps, testAlarmRoute } from '../../operator-kit/alarms/operations.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
 import { operatorKeysView } from '../../operator-kit/views/keys.ts';
@@ -31,7 +31,6 @@ export type AnyOperation =
   | typeof alarmsView
   | typeof endedAlarmsView
   | typeof acknowledgeAlarms
-  | typeof alarmRoutesView
   | typeof testAlarmRoute
   | typeof providersView
   | typeof deploymentsView
@@ -55,7 +54,6 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   alarmsView,
   endedAlarmsView,
   acknowledgeAlarms,
-  alarmRoutesView,
   testAlarmRoute,
   providersView,
   deploymentsView,

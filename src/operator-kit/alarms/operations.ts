@@ -62,16 +62,6 @@ export interface AcknowledgeDeps extends ReadDeps {
   clock: Clock;
 }
 
-const routeSchema = z
-  .object({
-    route: z.string(),
-    type: z.enum(['webhook', 'slack', 'email']),
-    severity: z.enum(severities).meta({ description: 'The least severity that it is told of.' }),
-    kinds: z.array(z.string()).nullable().meta({ description: 'Null: all.' }),
-    platforms: z.array(z.string()).nullable().meta({ description: 'Null: all.' }),
-  })
-  .meta({ id: 'AlarmRoute' });
-
 export interface RouteDeps {
   /** The routes of the configuration. @throws {Fatal} if a secret of one is missing */
   alarmRoutes?: (() => readonly AlarmRoute[] | Promise<readonly AlarmRoute[]>) | undefined;
@@ -80,32 +70,6 @@ interface TestDeps extends RouteDeps {
   store: AuditedStore;
   clock: Clock;
 }
-
-export const alarmRoutesView = defineView({
-  name: 'listAlarmRoutes',
-  tag: 'Views',
-  path: '/alarms/routes',
-  summary: 'Routes of alarms',
-  description: 'Who is told about which alarms, as configured under `alarms.routes`.',
-  reply: ['The routes.', z.object({ routes: z.array(routeSchema) }).meta({ id: 'AlarmRouteList' })],
-  commands: [
-    {
-      name: 'alarms routes',
-      description: 'list who is told about which alarms',
-      list: { none: 'No route is configured: add one under `alarms.routes`.' },
-      toData: ({ routes }) => routes,
-    },
-  ],
-  read: async ({ alarmRoutes }: RouteDeps) => ({
-    routes: ((await alarmRoutes?.()) ?? []).map(({ name, type, severity, kinds, platforms }) => ({
-      route: name,
-      type,
-      severity,
-      kinds: kinds === undefined ? null : [...kinds],
-      platforms: platforms === undefined ? null : [...platforms],
-    })),
-  }),
-});
 
 /** Sends a message to a route. It writes its own row of the audit log, since a call must not run in a transaction. */
 export const testAlarmRoute = defineAction({
@@ -125,7 +89,6 @@ export const testAlarmRoute = defineAction({
       toText: ({ route }) => [`The route ${route} accepted a test message.`],
     },
   ],
-  form: { title: ({ route }) => `Test the route ${route}`, button: 'Test', page: () => '/console/alarms' },
   run: async ({ store, clock, alarmRoutes }: TestDeps, { route: name }, actor) => {
     const routes = (await alarmRoutes?.()) ?? [];
     const route = routes.find((one) => one.name === name);

@@ -1,4 +1,4 @@
-import { alarmRoutesView, type RouteDeps, testAlarmRoute } from '../../operator-kit/alarms/operations.ts';
+import { type RouteDeps, testAlarmRoute } from '../../operator-kit/alarms/operations.ts';
 import type { Actor } from '../../operator-kit/model.ts';
 import type { Operation } from '../../operator-kit/operation.ts';
 import { auditView } from '../../operator-kit/views/audit.ts';
@@ -51,7 +51,6 @@ export type AnyOperation =
   | typeof alarmsView
   | typeof endedAlarmsView
   | typeof acknowledgeAlarms
-  | typeof alarmRoutesView
   | typeof testAlarmRoute
   | typeof orphansView
   | typeof auditView
@@ -88,7 +87,6 @@ export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation,
   alarmsView,
   endedAlarmsView,
   acknowledgeAlarms,
-  alarmRoutesView,
   testAlarmRoute,
   orphansView,
   auditView,
