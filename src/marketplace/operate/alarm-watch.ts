@@ -170,7 +170,10 @@ export class AlarmWatch {
 
   #set(isWrong: boolean, alarm: { kind: AlarmKind; subject: string }, text: string, detail?: string): void {
     const { alarms, providers } = this.#deps;
-    if (!isWrong) return alarms.end(alarm);
+    if (!isWrong) {
+      alarms.end(alarm);
+      return;
+    }
     const isOfProvider = providers.ids().includes(alarm.subject);
     alarms.raise({
       ...alarm,
