@@ -249,20 +249,37 @@ it('lists the alarms, and records who acknowledged one [alarms-command]', async 
     await tx.alarms.put({ ...alarm, subject: 'west', since: at + 1, lastSeenAt: at + 1 });
   });
   await store.close();
-  expect(await run('alarms', 'ack', 'platform_down', 'west', '--by', 'ann', '--yes')).toContain(
-    'acknowledged by ann',
-  );
+  const ack = ['alarms', 'ack', 'platform_down', 'west', '--by', 'ann', '--note', 'the switch', '--yes'];
+  expect(await run(...ack)).toContain('acknowledged by ann');
   const [east, west] = JSON.parse(await run('alarms', 'ls', '--json'));
   expect(east).toEqual({
     kind: 'platform_down',
+    severity: 'critical',
     subject: 'east',
     platform: 'east',
     since: new Date(at).toISOString(),
     last_seen_at: new Date(at).toISOString(),
     acknowledged_by: null,
+    note: null,
     text: 'it is down',
+    runbook: 'docs/runbook.md#the-platform-does-not-answer-or-cannot-be-believed',
   });
-  expect(west).toMatchObject({ subject: 'west', acknowledged_by: 'ann' });
+  expect(west).toMatchObject({ subject: 'west', acknowledged_by: 'ann', note: 'the switch' });
+
+  const later = openSqliteStore(join(folder, 'berth.db'));
+  await later.transact((tx) => tx.alarms.end({ kind: 'platform_down', subject: 'west' }, at + 60_000));
+  await later.close();
+  expect(JSON.parse(await run('alarms', 'history', '--platform', 'east', '--json'))).toMatchObject([
+    { subject: 'west', note: 'the switch', until: new Date(at + 60_000).toISOString() },
+  ]);
+  const range = ['--from', '2030-01-01T00:00:00Z', '--to', '2030-01-01T00:02:00Z'];
+  const night = JSON.parse(await run('timeline', ...range, '--json'));
+  expect(night.map(({ event, subject }: Record<string, string>) => `${event} ${subject}`)).toEqual([
+    'platform_down ended west',
+    'create: PROVISIONING → ERROR inst-1',
+    'platform_down began west',
+    'platform_down began east',
+  ]);
 });
 
 it.each([

@@ -47,6 +47,35 @@ describe('check-config', () => {
       expect(check(text.replace(/host: [\w.]+/, 'host: "::1"'))).toEqual([]);
     },
   );
+  it('names what is wrong with the routes of alarms, with its line', () => {
+    const routes = (...lines: string[]) =>
+      check(`alarms:\n  routes:\n${lines.map((line) => `  - ${line}\n`).join('')}`);
+    const hook = 'webhook: { url: https://hooks.example.com/x }';
+    expect(
+      routes(`{ name: a, ${hook} }`, `{ name: b, slack: { url_env: HOOK }, kinds: [platform_down] }`),
+    ).toEqual([]);
+    const problems = routes(
+      `{ name: a, ${hook}, kinds: [platform_up] }`,
+      '{ name: a, email: { to: [ops@example.com] } }',
+      '{ name: b, webhook: { url: http://hooks.example.com/x } }',
+      '{ name: c, webhook: { url: https://10.0.0.1/x } }',
+      `{ name: d, ${hook}, slack: { url_env: HOOK } }`,
+      '{ name: e, webhook: {} }',
+    );
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^berth\.yaml:3:.*alarms\.routes\[0\]\.kinds\[0\].*expected one of "platform_down"/,
+      ),
+      expect.stringMatching(/^berth\.yaml:5:.*\.url: expected https: plain http needs allow_private/),
+      expect.stringMatching(/^berth\.yaml:6:.*\.url: expected a public address: 10\.0\.0\.1/),
+      expect.stringMatching(/^berth\.yaml:7:.*alarms\.routes\[4\].*expected one of webhook, slack and email/),
+      expect.stringMatching(/^berth\.yaml:8:.*webhook.*expected one of url and url_env/),
+    ]);
+    expect(routes(`{ name: a, ${hook} }`, '{ name: a, email: { to: [ops@example.com] } }')).toEqual([
+      expect.stringMatching(/^berth\.yaml:4:.*name: duplicate name a/),
+      expect.stringMatching(/^berth\.yaml:4:.*email: expected a mail server under `mail`/),
+    ]);
+  });
 
   it('notes locations that sell storage without a limit', () => {
     const region = (more: string) =>
@@ -71,6 +100,11 @@ describe('check-config', () => {
       'the password of the mail server',
       'providers: []\nmail: { host: m, from: a@b.example, user: u, password_env: KEY_A }\n',
       '2:60 mail.password_env: the environment variable KEY_A is not set here, nor KEY_A_FILE; the server does not start without it',
+    ],
+    [
+      'the webhook of a route of alarms',
+      'alarms: { routes: [{ name: a, slack: { url_env: KEY_A } }] }\n',
+      '1:49 alarms.routes[0].slack.url_env: the environment variable KEY_A is not set here, nor KEY_A_FILE; the server does not start without it',
     ],
     [
       'what a driver is given',

@@ -56,7 +56,7 @@ function unsetVariables(value: unknown, env: Environment, path: IssuePath = []):
       unsetVariables(inner, env, [...path, Array.isArray(value) ? Number(key) : key]),
     );
   const name = String(value);
-  const isSecret = /^(api_key|password)_env$/.test(String(path.at(-1)));
+  const isSecret = /^(api_key|password|url)_env$/.test(String(path.at(-1)));
   const isSet = isSecret ? env[name]?.trim() || env[`${name}_FILE`] : env[name] !== undefined;
   if (isSet || !(isSecret || path.at(-2) === 'environment')) return [];
   const what = `${name} is not set here${isSecret ? `, nor ${name}_FILE` : ''}`;

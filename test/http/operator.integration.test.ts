@@ -218,7 +218,9 @@ describe('the audit log', () => {
       { ...ann, action: 'alarm.acknowledge', subject: 'clock_skew x', outcome: 'refused' },
       { ...ann, action: 'alarm.acknowledge', subject: 'platform_down', outcome: 'done' },
     ]);
-    expect(entries[1]).toMatchObject({ detail: { reason: 'No alarm clock_skew x is open.' } });
+    expect(entries[1]).toMatchObject({
+      detail: { reason: 'No alarm clock_skew x is open: see `berth alarms ls`.' },
+    });
   });
 
   it('is read page by page, the newest first, and by what was done', async () => {

@@ -222,7 +222,7 @@ describe('a form', () => {
       csrf,
     });
     expect(reply.status).toBe(409);
-    expect(await reply.text()).toContain('No alarm clock_skew x is open.');
+    expect(await reply.text()).toContain('No alarm clock_skew x is open');
   });
 
   it('is not read when it is too long', async () => {

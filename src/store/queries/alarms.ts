@@ -117,7 +117,7 @@ export function noticeWriter(connection: Connection): NoticeWriter {
       const reopened = {
         ...notice,
         told: sql`CASE WHEN ${isTold} THEN 'began' ELSE 'nothing' END`,
-        dueAt: sql`CASE WHEN ${isTold} THEN NULL ELSE ${notice.dueAt} END`,
+        dueAt: sql`CASE WHEN ${isTold} THEN NULL ELSE excluded.due_at END`,
       };
       await db
         .insert(notices)
