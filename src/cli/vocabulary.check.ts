@@ -8,13 +8,13 @@ const commands = commandsBelow(await loadBerth()).filter(
 );
 const flagOf = (command: Command, long: string) => command.options.find((option) => option.long === long);
 
-it('each command prints with -o json|yaml|table, and --json', () => {
+it('each command prints with -o json|yaml|wide, and --json', () => {
   const leaves = commands.filter((one) => one.commands.length === 0);
   expect(leaves.length).toBeGreaterThan(50);
   const without = leaves.filter((command) => {
     const { short, argChoices } = flagOf(command, '--output') ?? {};
     const isJson = flagOf(command, '--json')?.attributeName() === 'output';
-    return !isJson || short !== '-o' || argChoices?.join() !== 'table,json,yaml';
+    return !isJson || short !== '-o' || argChoices?.join() !== 'table,wide,json,yaml';
   });
   expect(without.map(nameOf)).toEqual([]);
 });

@@ -13,7 +13,7 @@ export const operatorsPage: Page<{ store: { read: { operatorKeys: OperatorKeyRea
 ${live('operators', table(operatorKeyColumns, await listOperatorKeys(read), 'No keys yet.', now))}`,
 });
 
-export const operatorKeyColumns: readonly Column<OperatorKeyView>[] = [
+const operatorKeyColumns: readonly Column<OperatorKeyView>[] = [
   'state',
   'name',
   'key',
