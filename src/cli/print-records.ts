@@ -74,7 +74,7 @@ export function withWatch(command: Command): Command {
 }
 
 /** Prints a hint if there are more rows than `--limit`. */
-export function printCut(found: number, { limit = found }: ListFlags): void {
+function printCut(found: number, { limit = found }: ListFlags): void {
   if (found > limit) printLine(`There are more rows: give a --limit above ${limit}.`);
 }
 

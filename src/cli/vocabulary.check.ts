@@ -8,7 +8,7 @@ const commands = commandsBelow(await loadBerth()).filter(
 );
 const flagOf = (command: Command, long: string) => command.options.find((option) => option.long === long);
 
-it('each command prints with -o json|yaml|table, and --json', () => {
+it('each command prints with -o json|yaml|wide, and --json', () => {
   // What ssh prints is the machine's.
   const leaves = commands.filter((one) => one.commands.length === 0 && nameOf(one) !== 'berth instances ssh');
   expect(leaves.length).toBeGreaterThan(50);

@@ -1,4 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
+import { onClosedOutput } from '../runtime/print.ts';
 
 /** How often a watched list is read again. */
 export const WATCH_EVERY_MS = 2_000;
@@ -35,7 +36,7 @@ export async function untilInterrupted(body: (end: AbortSignal) => Promise<void>
   const stop = (): void => controller.abort();
   const events = ['SIGINT', 'SIGTERM'] as const;
   for (const event of events) process.once(event, stop);
-  process.stdout.once('error', stop);
+  const ignoreOutput = onClosedOutput(stop);
   // The timers of the clock do not keep the process alive.
   const alive = setInterval(() => undefined, WATCH_EVERY_MS);
   try {
@@ -43,7 +44,7 @@ export async function untilInterrupted(body: (end: AbortSignal) => Promise<void>
   } finally {
     clearInterval(alive);
     for (const event of events) process.off(event, stop);
-    process.stdout.off('error', stop);
+    ignoreOutput();
   }
 }
 

@@ -59,6 +59,12 @@ export function printTable(
   return widths;
 }
 
+/** Calls `listener` when the reader closes the output. Returns a function that stops that. */
+export function onClosedOutput(listener: () => void): () => void {
+  process.stdout.once('error', listener);
+  return () => process.stdout.off('error', listener);
+}
+
 /** Ignores a reader that closes the output early, as `head` does. */
 export function ignoreClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr])

@@ -24,11 +24,12 @@ export async function cliPage(): Promise<string> {
     '',
     '`ls` may be written `list`; `show`, `get`; `create`, `add`; `rm`, `delete`, `remove` or `destroy`. Invisible characters, and',
     'those that a terminal would act on, are printed as escapes such as `\\u001b`. `berth instances show NAME` also finds an',
-    'instance by its name. A flag overrides an environment variable, which overrides the file: [configuration.md](configuration.md).',
+    'instance by its name, and an id may be as short as tables show it: `-o wide` and data have whole ids and exact times.',
+    'A flag overrides an environment variable, which overrides the file: [configuration.md](configuration.md).',
     '',
     'Each command begins with its heading and takes `--database`, `--config`, `-o` and `--json`, unless it says otherwise; each `ls`',
-    'also takes `--limit`. What works through a server takes `--context`; what takes `--yes` asks first, and takes `--dry-run`.',
-    'Brackets name other common flags. Under `berth marketplace`, `--config` names a marketplace.yaml, and the',
+    'also takes `--limit` and `--watch`. What works through a server takes `--context`; what takes `--yes` asks first, and takes',
+    '`--dry-run`. Brackets name other common flags. Under `berth marketplace`, `--config` names a marketplace.yaml, and the',
     'default database is `sqlite:./.berth/marketplace.db`. YAML has the same data as JSON.',
     '',
     ...[...common].filter(([, count]) => count > 0).map(([flag]) => flag),
@@ -124,7 +125,10 @@ function toLines({ title, commands }: Section, common: ReadonlySet<string>): str
     const named = command.flags
       .filter((row) => common.has(row) || (shared.has(row) && !bundled.has(row)))
       .map(nameOfRow)
-      .filter((name) => ![...EXPECTED, ...IMPLIED].includes(name) && !(name === '--limit' && isList));
+      .filter(
+        (name) =>
+          ![...EXPECTED, ...IMPLIED].includes(name) && !(isList && ['--limit', '--watch'].includes(name)),
+      );
     const taken = [...bundles].filter(([, rows]) => rows.some((row) => command.flags.includes(row)));
     const all = [...taken.map(([name]) => `*${name}*`), ...named.map((name) => `\`${name}\``)];
     const unlimited = isList && !command.flags.some((row) => nameOfRow(row) === '--limit');

@@ -25,7 +25,7 @@ export type AccountRow = z.infer<typeof accountRowSchema>;
 const accountListSchema = z.object({ accounts: z.array(accountRowSchema) }).meta({ id: 'AccountList' });
 
 /** Lists the accounts, oldest first. */
-export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances'>): Promise<AccountRow[]> {
+async function listAccounts(read: Pick<Reader, 'credentials' | 'instances'>): Promise<AccountRow[]> {
   const [accounts, counts] = await Promise.all([
     read.credentials.listAccounts(),
     read.instances.countByAccount(),
@@ -67,7 +67,7 @@ export type ApiKeyRow = z.infer<typeof apiKeyRowSchema>;
 const apiKeyListSchema = z.object({ keys: z.array(apiKeyRowSchema) }).meta({ id: 'ApiKeyList' });
 
 /** The keys of one account or of all, oldest first. */
-export async function listApiKeys(
+async function listApiKeys(
   { credentials }: Pick<Reader, 'credentials'>,
   now: number,
   accountId?: string,

@@ -49,7 +49,7 @@ export interface InstanceQuery extends InstanceSearch {
  * The instances that are not destroyed, page by page. Inserts and deletes meanwhile do not move other instances to
  * another page.
  */
-export async function listInstances(
+async function listInstances(
   read: Pick<Reader, 'instances' | 'credentials'>,
   { order = 'oldest', after, limit = USUAL_PAGE, ...of }: InstanceQuery,
 ): Promise<InstancePage> {
@@ -66,7 +66,7 @@ export async function listInstances(
 const AFTER = /^(\d{1,15})\.(.{1,200})$/;
 
 /** Whether the text has the form of a page's `next`. */
-export function isAfter(text: string): boolean {
+function isAfter(text: string): boolean {
   return AFTER.test(text);
 }
 

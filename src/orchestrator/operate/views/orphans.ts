@@ -28,7 +28,7 @@ const orphanKinds = {
 } as const;
 
 /** Lists orphans. Each is an alarm while the platform shows it. */
-export async function listOrphans(read: Pick<Reader, 'alarms'>): Promise<Orphan[]> {
+async function listOrphans(read: Pick<Reader, 'alarms'>): Promise<Orphan[]> {
   return (await read.alarms.list()).flatMap(({ kind, subject, platform, since, text }) =>
     isOrphan(kind) ? [{ kind: orphanKinds[kind], ref: subject, platform, since: toTime(since), text }] : [],
   );
