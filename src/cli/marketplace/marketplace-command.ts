@@ -31,7 +31,7 @@ const commands: LazyCommands = {
     async () => (await import('./action-commands.ts')).marketplaceOperatorsCommand(),
   ],
   audit: ['actions of operators: who, from where, and the outcome'],
-  losses: ['resources that providers answer 404 for: how many ended, and which are held'],
+  losses: ['resources that providers answer 404 for: which are held, accept them, clean up'],
   'check-database': [
     'check the whole database for damage, also while the marketplace runs',
     async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),
