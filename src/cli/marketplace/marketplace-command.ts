@@ -35,7 +35,7 @@ const commands: LazyCommands = {
   alarms: ['open alarms of all servers, those that ended, and who is told'],
   timeline: ['what happened between two times: alarms, actions, restarts, deployments, mails'],
   audit: ['actions of operators: who, from where, and the outcome'],
-  losses: ['resources that providers answer 404 for: how many ended, and which are held'],
+  losses: ['resources that providers answer 404 for: which are held, accept them, clean up'],
   backup: [
     'copy the database, also while the marketplace runs',
     async () => (await import('./books-commands.ts')).backupMarketplaceCommand(),
