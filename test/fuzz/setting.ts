@@ -109,7 +109,10 @@ export async function startSetting(usesPostgres: boolean): Promise<Setting> {
 
   const { user } = market;
   const stranger = await market.addUser('stranger@example.com');
-  const operator = await createOperatorKey({ store: market.store, clock, random: steadyRandom() }, { name: 'root' });
+  const operator = await createOperatorKey(
+    { store: market.store, clock, random: steadyRandom() },
+    { name: 'root' },
+  );
   const operatorKey = await orchestrator.addOperator('root');
   const refused = (key: string): Target['otherKeys'] =>
     [null, '', 'nonsense', 'x'.repeat(600), key].map((it) => ['none', it]);
