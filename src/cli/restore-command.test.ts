@@ -60,7 +60,7 @@ it('rehearses a backup beside the database, and changes nothing', async () => {
   const before = JSON.parse(await run('keys', 'ls', '--json')) as { id: string }[];
   const made = before.find(({ id }) => id !== key?.id)?.id ?? '';
   await run('backup', copy);
-  await run('keys', 'revoke', made);
+  await run('keys', 'revoke', made, '--yes');
   const files = readdirSync(folder);
   const said = await run('restore', copy, '--rehearse');
   expect(said).toMatch(
