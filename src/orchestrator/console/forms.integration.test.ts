@@ -140,7 +140,9 @@ describe('a form', () => {
       expiresAt: null,
     });
     expect(await read('/console/keys')).toContain(`/console/actions/revokeKey?keyId=${record.id}`);
-    expect(await read(`/console/actions/revokeKey?keyId=${record.id}`)).toContain('its clients are answered with 401');
+    expect(await read(`/console/actions/revokeKey?keyId=${record.id}`)).toContain(
+      'its clients are answered with 401',
+    );
     await post('/console/actions/revokeKey', { keyId: record.id, csrf });
     const [key] = await shown.store.read.credentials.listKeys(account?.id);
     expect(key).toMatchObject({ id: record.id, revokedAt: clock.now() });
