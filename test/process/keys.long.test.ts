@@ -54,7 +54,7 @@ async function statusWith(key: string): Promise<number> {
 
 /** The row of a key in `berth keys ls`, by column. */
 async function listed(id: string): Promise<Record<string, string>> {
-  const [head = '', ...rows] = (await run('keys list')).trimEnd().split('\n');
+  const [head = '', ...rows] = (await run('keys list -o wide')).trimEnd().split('\n');
   const row = rows.find((line) => line.startsWith(id)) ?? '';
   const starts = [...head.matchAll(/\S+(?: \S+)*/g)].map(({ 0: title, index }) => ({ title, index }));
   return Object.fromEntries(
@@ -87,19 +87,19 @@ describe('berth keys, while the server runs', () => {
     });
     const accessToken = String(token.body['access_token']);
     expect(await statusWith(accessToken)).toBe(200);
-    expect(await run(`keys revoke ${id}`)).toMatch(new RegExp(`^Key ${id} is revoked since .*Z\\.\n$`));
+    expect(await run(`keys revoke ${id} --yes`)).toMatch(new RegExp(`^Key ${id} is revoked since .*Z\\.\n$`));
     for (const credential of [key, accessToken])
       await until(
         async () => (await statusWith(credential)) === 401,
         () => 'the credential still works',
       );
     expect(await listed(id)).toMatchObject({ ID: id, STATE: 'revoked' });
-    expect(await run(`keys revoke ${id}`)).toMatch(/ is revoked since /);
+    expect(await run(`keys revoke ${id} --yes`)).toMatch(/ is revoked since /);
     expect(await statusWith(berth.apiKey)).toBe(200);
   });
 
   it('refuses what is not there or makes no sense, in one sentence', async () => {
-    expect(await refuse('keys revoke key-nowhere')).toBe(
+    expect(await refuse('keys revoke key-nowhere --yes')).toBe(
       'berth: There is no key "key-nowhere": see `berth keys ls`.\n',
     );
     expect(await refuse('keys create --account nobody')).toBe(
@@ -136,7 +136,7 @@ describe('berth accounts, while the server runs', () => {
       () => 'the token outlives its password',
     );
     expect((await buy('another long password')).status).toBe(200);
-    expect(await run('accounts list')).toMatch(/tenant-c +yes /);
+    expect(await run('accounts list')).toMatch(/tenant-c +0 +yes /);
   });
 
   it('refuses a password that is too short, none, and an unknown account', async () => {
