@@ -125,6 +125,12 @@ describe('a command through a server', () => {
     expect(latest).toMatchObject({ action: 'key.revoke', actor: 'ann', source: 'api' });
   });
 
+  it('prints figures of the server, also as CSV', async () => {
+    await useServer();
+    expect(await run('figures')).toMatch(/^Units, units\.\nAT /);
+    expect(await run('figures', '--csv')).toMatch(/^at,/);
+  });
+
   it('asks for what only the server knows [capacity-through-server]', async () => {
     await useServer();
     const { placements, is_counted: isCounted } = JSON.parse(await run('capacity', '--json'));
