@@ -176,6 +176,17 @@ describe('a command through a server', () => {
     );
   });
 
+  it.each([['backup', 'b.db'], ['restore', 'b.db'], ['upgrade'], ['check-database']])(
+    'refuses %s, which would use another database',
+    async (...args) => {
+      await useServer();
+      expect(await refusal(...args)).toMatch('the context prod is a server');
+      expect(await refusal(...args, '--database', 'sqlite:/nowhere/b.db')).toMatch(
+        /^berth: There is no (database|backup|folder) \/nowhere/,
+      );
+    },
+  );
+
   it.each<[string, () => string, string[], RegExp]>([
     ['no server', () => 'http://127.0.0.1:1', [], /The server http:\S+ of the context a does not answer/],
     ['an unknown authority', adminUrl, [], /certificate of .* is not trusted \(\w+\): .*add .* --ca-file/],
