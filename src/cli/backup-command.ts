@@ -10,6 +10,7 @@ import { toTime } from '../operator-kit/views/values.ts';
 import { HOUR_MS } from '../ports/clock.ts';
 import { systemClock } from '../runtime/system.ts';
 import { auditBeside } from './audit-beside.ts';
+import { onlyLocal, withContext } from './context/contexts.ts';
 import { withDatabase } from './database.ts';
 import { localActor } from './local-actor.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
@@ -27,11 +28,11 @@ export function backupCommand<Store extends AuditedStore & { close(): Promise<vo
   stores: Stores<Store>,
   load: (command: Command) => { database: string },
 ): Command {
-  return withOutput(
+  const command = withOutput(
     withDatabase(new Command('backup').argument('<file>', 'the copy; it must not exist yet'), product),
-  )
-    .addOption(new Option('--scheduled').hideHelp())
-    .action(async (file: string, flags: Flags, command: Command) => {
+  ).addOption(new Option('--scheduled').hideHelp());
+  return withContext(command).action(
+    onlyLocal(async (file: string, flags: Flags) => {
       const { database } = load(command);
       const target = resolve(file);
       const takenAt = systemClock.now();
@@ -43,7 +44,8 @@ export function backupCommand<Store extends AuditedStore & { close(): Promise<vo
       const time = toTime(takenAt);
       const sentence = `The database as of ${time} is in ${target} (${bytes} bytes). Keep it as secret as the database.`;
       printDone(flags, { file: target, bytes, taken_at: time }, sentence);
-    });
+    }),
+  );
 }
 
 /** Longer than any copy takes. */

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { checkDatabase, type Stores } from '../compose/stores/stores.ts';
+import { onlyLocal, withContext } from './context/contexts.ts';
 import { withDatabase } from './database.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
@@ -9,10 +10,11 @@ export function checkDatabaseCommand(
   stores: Pick<Stores<unknown>, 'format'>,
   load: (command: Command) => { database: string },
 ): Command {
-  return withOutput(withDatabase(new Command('check-database'), product)).action(
-    (flags: OutputFlag, command: Command) => {
+  const command = withOutput(withDatabase(new Command('check-database'), product));
+  return withContext(command).action(
+    onlyLocal(async (flags: OutputFlag) => {
       const bytes = checkDatabase(stores, load(command).database);
       printDone(flags, { ok: true, bytes }, `OK, no damage found: ${bytes} bytes.`);
-    },
+    }),
   );
 }

@@ -12,6 +12,7 @@ import { span, toTime } from '../operator-kit/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { systemClock } from '../runtime/system.ts';
 import { auditBeside } from './audit-beside.ts';
+import { onlyLocal, withContext } from './context/contexts.ts';
 import { withDatabase } from './database.ts';
 import { localActor } from './local-actor.ts';
 import { loadFor } from './orchestrator-database.ts';
@@ -29,7 +30,7 @@ const NEXT =
 
 /** `berth restore`: replaces the database by a backup, or marks one that other tools restored. */
 export function restoreCommand(): Command {
-  return withOutput(
+  const command = withOutput(
     withDatabase(new Command('restore').argument('[backup]', 'a file of `berth backup`, or another copy')),
   )
     .option(
@@ -40,8 +41,9 @@ export function restoreCommand(): Command {
       '--in-place',
       'other tools have already restored the database: the first start compares it with the platform',
     )
-    .option('--taken-at <time>', 'with --in-place: when the backup was taken, in RFC 3339; default: now')
-    .action(async (backup: string | undefined, flags: Flags, command: Command) => {
+    .option('--taken-at <time>', 'with --in-place: when the backup was taken, in RFC 3339; default: now');
+  return withContext(command).action(
+    onlyLocal(async (backup: string | undefined, flags: Flags) => {
       const { database } = loadFor(command);
       if ((backup === undefined) === (flags.inPlace === undefined))
         throw new Fatal(
@@ -50,7 +52,8 @@ export function restoreCommand(): Command {
       if (backup === undefined) await mark(database, flags);
       else if (flags.rehearse) await rehearse(database, resolve(backup), flags);
       else await putBack(database, resolve(backup), flags);
-    });
+    }),
+  );
 }
 
 async function putBack(database: string, backup: string, flags: OutputFlag): Promise<void> {

@@ -4,6 +4,7 @@ import type { Stores } from '../compose/stores/stores.ts';
 import { tryUpgrade, type Upgrade, upgrade } from '../compose/stores/upgrade.ts';
 import { printLine } from '../runtime/print.ts';
 import { checkDatabaseCommand } from './check-database-command.ts';
+import { onlyLocal, withContext } from './context/contexts.ts';
 import { withDatabase } from './database.ts';
 import { loadFor } from './orchestrator-database.ts';
 import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
@@ -24,9 +25,12 @@ export function upgradeCommand<Store extends { close(): Promise<void> }>(
   stores: Stores<Store>,
   load: (command: Command) => { database: string },
 ): Command {
-  return withOutput(withDatabase(new Command('upgrade'), product))
-    .option('--dry-run', 'try it on a copy or in a transaction that is rolled back, and change nothing')
-    .action(async (flags: OutputFlag & { dryRun?: true }, command: Command) => {
+  const command = withOutput(withDatabase(new Command('upgrade'), product)).option(
+    '--dry-run',
+    'try it on a copy or in a transaction that is rolled back, and change nothing',
+  );
+  return withContext(command).action(
+    onlyLocal(async (flags: OutputFlag & { dryRun?: true }) => {
       const { dryRun } = flags;
       const { database } = load(command);
       const begunAt = performance.now();
@@ -34,7 +38,8 @@ export function upgradeCommand<Store extends { close(): Promise<void> }>(
       const { version, newest, changes } = found;
       if (isData(flags)) printData(flags, { dry_run: dryRun === true, version, newest, changes });
       else printUpgrade(found, dryRun === true, (performance.now() - begunAt) / 1000);
-    });
+    }),
+  );
 }
 
 function printUpgrade({ version, newest, changes }: Upgrade, isTrial: boolean, seconds: number): void {

@@ -281,6 +281,18 @@ export function outsideApi<Schema extends z.ZodType>(schema: Schema): Schema {
   return schema;
 }
 
+const forPrinting = new WeakSet<z.ZodType>();
+
+/** Marks a field of the input that only says how a command prints the reply: no server needs it. */
+export function onlyPrinted<Schema extends z.ZodType>(schema: Schema): Schema {
+  forPrinting.add(schema);
+  return outsideApi(schema);
+}
+
+export function isOnlyPrinted(schema: z.ZodType | undefined): boolean {
+  return schema !== undefined && forPrinting.has(schema);
+}
+
 export type InputKind = 'switch' | 'seconds' | 'usd' | 'minutes' | 'count' | 'time' | 'text';
 
 /** How the text of a flag or a form's field becomes a value of the input. The unit is the end of its name. */

@@ -219,7 +219,7 @@ it('brings the licence of every package that is inside', () => {
 
 /** What finds the suite among the commands; all else of src/ is a server's. */
 const OF_THE_COMMAND =
-  /^src\/(berth|main|cli\/(commands|program|verbs)|config\/package-root|runtime\/(print|signals|sources)|ports\/errors)\.ts$/;
+  /^src\/(berth|main|cli\/(commands|program|similar|verbs)|config\/package-root|runtime\/(print|signals|sources)|ports\/errors)\.ts$/;
 const NO_NODE_22 = 'npm’s registry, from which Node 22 comes, is not reached';
 
 describe('on Node 22', () => {

@@ -125,6 +125,12 @@ describe('a command through a server', () => {
     expect(latest).toMatchObject({ action: 'key.revoke', actor: 'ann', source: 'api' });
   });
 
+  it('prints figures of the server, also as CSV', async () => {
+    await useServer();
+    expect(await run('figures')).toMatch(/^Units, units\.\nAT /);
+    expect(await run('figures', '--csv')).toMatch(/^at,/);
+  });
+
   it('asks for what only the server knows [capacity-through-server]', async () => {
     await useServer();
     const { placements, is_counted: isCounted } = JSON.parse(await run('capacity', '--json'));
@@ -169,6 +175,17 @@ describe('a command through a server', () => {
       '--database is for the context local, and --context is prod: leave one of them out',
     );
   });
+
+  it.each([['backup', 'b.db'], ['restore', 'b.db'], ['upgrade'], ['check-database']])(
+    'refuses %s, which would use another database',
+    async (...args) => {
+      await useServer();
+      expect(await refusal(...args)).toMatch('the context prod is a server');
+      expect(await refusal(...args, '--database', 'sqlite:/nowhere/b.db')).toMatch(
+        /^berth: There is no (database|backup|folder) \/nowhere/,
+      );
+    },
+  );
 
   it.each<[string, () => string, string[], RegExp]>([
     ['no server', () => 'http://127.0.0.1:1', [], /The server http:\S+ of the context a does not answer/],

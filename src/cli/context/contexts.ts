@@ -100,7 +100,9 @@ export function contextOf(command: Command): Context | undefined {
 }
 
 /** An action that needs the database: it is refused while a server is in use. */
-export function onlyLocal(action: (...args: unknown[]) => Promise<void>): typeof action {
+export function onlyLocal<Args extends unknown[]>(
+  action: (...args: Args) => Promise<void>,
+): (...args: Args) => Promise<void> {
   return async (...args) => {
     const context = contextOf(args.at(-1) as Command);
     if (context === undefined) return action(...args);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withDeadline } from '../../client/deadline.ts';
 import { createWireTransport, NotConnected, type Transport } from '../../client/transport.ts';
 import { parseJson } from '../../contract/parse-json.ts';
-import { type Operation, splitInput } from '../../operator-kit/operation.ts';
+import { isOnlyPrinted, type Operation, splitInput } from '../../operator-kit/operation.ts';
 import { PRODUCT_HEADER, type Product } from '../../operator-kit/product.ts';
 import { MAX_PAGE } from '../../operator-kit/views/values.ts';
 import { Fatal } from '../../ports/errors.ts';
@@ -107,7 +107,9 @@ async function call(caller: Caller, operation: AnyOperation, input: Input): Prom
 /** The path, with the query of a view, and the body of an action. */
 function toRequest({ method, path, input: fields }: AnyOperation, input: Input) {
   const { params, rest } = splitInput({ input: fields, path });
-  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  const given = Object.entries(input).filter(
+    ([name, value]) => value !== undefined && !isOnlyPrinted(fields[name]),
+  );
   for (const [name] of given)
     if (!Object.hasOwn(params, name) && !Object.hasOwn(rest, name))
       throw new Fatal(

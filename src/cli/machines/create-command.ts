@@ -5,6 +5,7 @@ import { type CloudInit, cloudInitSchema } from '../../contract/cloud-init.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import { parseSshPublicKey } from '../../contract/ssh-key.ts';
 import { Fatal, fileProblem } from '../../ports/errors.ts';
+import { printError, toPrintableLine } from '../../runtime/print.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { type OutputFlag, printDone, withOutput } from '../print-records.ts';
 import type { Machines } from './machine.ts';
@@ -50,6 +51,8 @@ export async function createMachine(machines: Machines, flags: CreateFlags): Pro
       made,
       `${name} (${made.id}) is being made. See \`berth instances show ${made.id}\`; log in with \`berth instances ssh ${name}\` once it is ONLINE.`,
     );
+  // Who interrupts it, or loses the server, must still know what is billed.
+  printError(`${toPrintableLine(`${name} (${made.id}) is being made.`)}\n`);
   const { endpoint, status } = await waitUntilOnline(machines, made, systemClock);
   printDone(
     flags,

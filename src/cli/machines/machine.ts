@@ -41,12 +41,15 @@ export function inFlags(text: string): string {
   );
 }
 
+/** Shorter texts are more likely the name of a machine that is gone than the beginning of an id. */
+const SHORTEST_ID = 8;
+
 /** The one with this id or name, or whose id begins with the text. @throws {Fatal} unless there is exactly one */
 function choose<M extends Pick<Machine, 'id' | 'name'>>(machines: readonly M[], text: string): M {
   const found = [
     machines.filter(({ id }) => id === text),
     machines.filter(({ name }) => name === text),
-    machines.filter(({ id }) => text !== '' && id.startsWith(text)),
+    machines.filter(({ id }) => text.length >= SHORTEST_ID && id.startsWith(text)),
   ].find((some) => some.length > 0);
   const [only, ...others] = found ?? [];
   if (only === undefined) throw new Fatal(`There is no instance ${text}: see \`berth instances ls\`.`);

@@ -69,7 +69,9 @@ async function make(context: string, name: string, ...more: string[]): Promise<s
 describe("with a tenant's key", () => {
   it('an instance is made, used and removed by its name or the beginning of its id [machine-tenant]', async () => {
     const made = await runMain(as('tenant', ...createArgs('web', '--wait')));
-    expect(made.stderr).toMatch(/^\d s +PROVISIONING\n(.*\n)*\d s +ONLINE\n$/);
+    expect(made.stderr).toMatch(
+      /^web \(inst-\w+\) is being made\.\n\d s +PROVISIONING\n(.*\n)*\d s +ONLINE\n$/,
+    );
     expect(made.stdout).toMatch(/^web \(inst-\w+\) is ONLINE\. Log in: berth instances ssh web\n$/);
     const [{ id }] = JSON.parse(await run(...as('tenant', 'ls', '--json')));
     expect(await run(...as('tenant', 'ls'))).toMatch(/^ID +NAME +STATUS +OFFER .*\ninst-\w+ +web +ONLINE /);
@@ -81,6 +83,7 @@ describe("with a tenant's key", () => {
       'Ordered: web stops; its disk is kept.\n',
     );
     await berth.waitFor(id, 'STOPPED');
+    expect(await refusal(...as('tenant', 'rm', 'inst', '--yes'))).toMatch('There is no instance inst:');
     expect(await run(...as('tenant', 'start', 'web', '--yes'))).toMatch('Ordered: web starts');
     await berth.waitFor(id, 'ONLINE');
     expect(await run(...as('tenant', 'restart', 'web', '--yes'))).toMatch('Ordered: web restarts');

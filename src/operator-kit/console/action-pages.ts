@@ -108,15 +108,6 @@ function otherPlans<Deps>({ name, input, dryRun }: Operation<Deps>, sent: Fields
   });
 }
 
-/** Shows a secret, once. */
-export function secretPage(secret: string, next: string): PageContent {
-  return {
-    title: 'Keep this now',
-    body: html`<h1>Keep this now: it is not shown again</h1>
-<div class="card"><pre>${secret}</pre></div><p><a class="button" href="${next}">I have it</a></p>`,
-  };
-}
-
 /** Carries out the action of a form. Returns the path of the next page, and the secret to be shown before it. */
 export async function performForm<Deps>(
   action: Operation<Deps>,

@@ -8,17 +8,20 @@ import type { Log } from '../../ports/log.ts';
 import { audit, refusalOf } from '../audit.ts';
 import type { Actor } from '../model.ts';
 import { assertAllowed, type Operation } from '../operation.ts';
-import { actionPage, actionPath, performForm, secretPage } from './action-pages.ts';
+import { actionPage, actionPath, performForm } from './action-pages.ts';
 import { asset, isAssetName } from './assets.ts';
 import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
 import { readForm } from './form.ts';
-import { framed, type Look, loginPage, problemPage } from './layout.ts';
+import { framed, type Look, loginPage, problemPage, secretPage } from './layout.ts';
 import { html } from './parts.ts';
 import { isSameOrigin, secureReplies, toOwnPath } from './protect.ts';
 import { isOwnForm, SESSION_MS, type Session, Sessions } from './sessions.ts';
 
 /** How long ago a sign-in may be for what makes keys. */
 const FRESH_MS = 10 * 60_000;
+
+const SIGN_IN_AGAIN =
+  'Nothing has changed: who makes a key must have signed in within the last ten minutes. Sign in again, then repeat it.';
 
 const REFRESH = 'x-console-refresh';
 
@@ -48,7 +51,12 @@ export function assembleConsole<Deps extends ConsoleBase>(
     return context.body(text, 200, { 'Content-Type': type, 'Cache-Control': 'no-cache' });
   });
   app.get('/login', (context) =>
-    context.html(loginPage(look, { next: toOwnPath(context.req.query('next')) })),
+    context.html(
+      loginPage(look, {
+        next: toOwnPath(context.req.query('next')),
+        ...(context.req.query('again') !== undefined && { problem: SIGN_IN_AGAIN }),
+      }),
+    ),
   );
   app.post('/login', readForm(), (context) => logIn(deps, look, sessions, context));
   app.use(async (context, next) => {
@@ -83,7 +91,7 @@ export function assembleConsole<Deps extends ConsoleBase>(
       // The audit log has a row of what is refused when it is to be carried out.
       if (context.req.method === 'GET') assertAllowed({ role, name }, action.needs);
       const isFresh = deps.clock.now() - beganAt < FRESH_MS;
-      return action.form?.needsFreshSignIn && !isFresh ? askForLogin(context, action.form.page({})) : next();
+      return action.form?.needsFreshSignIn && !isFresh ? signInAgain(context, action.form.page({})) : next();
     });
     app.get(path, (context) =>
       show(deps, parts, context, (_deps, request) => actionPage(action, deps, request)),
@@ -91,8 +99,9 @@ export function assembleConsole<Deps extends ConsoleBase>(
     app.post(path, async (context) => {
       const request = { ...formOf(context), now: deps.clock.now() };
       const { next, secret } = await performForm(action, deps, request);
-      if (secret === undefined) return context.redirect(next, 303);
-      return show(deps, parts, context, async () => secretPage(secret, next));
+      return secret === undefined
+        ? context.redirect(next, 303)
+        : context.html(secretPage(look, secret, next));
     });
   }
   for (const operation of actions.filter(({ toCsv }) => toCsv !== undefined))
@@ -210,14 +219,18 @@ function cookieName(context: Context): string {
   return `berth_console_${/:(\d+)$/.exec(context.req.header('host') ?? '')?.[1] ?? '0'}`;
 }
 
-function askForLogin(context: Context<ConsoleEnv>, page = '/console'): Response {
+function askForLogin(context: Context<ConsoleEnv>): Response {
   const { method, path, url } = context.req;
   if (context.req.header(REFRESH) !== undefined) return context.text('The session has ended.', 401);
-  const next = method === 'GET' ? `${path}${new URL(url).search}` : page;
+  const next = method === 'GET' ? `${path}${new URL(url).search}` : '/console';
   return context.redirect(
     next === '/console' ? '/console/login' : `/console/login?next=${encodeURIComponent(next)}`,
     303,
   );
+}
+
+function signInAgain(context: Context<ConsoleEnv>, page: string): Response {
+  return context.redirect(`/console/login?again=1&next=${encodeURIComponent(page)}`, 303);
 }
 
 function respondToError(

@@ -17,9 +17,10 @@ export function fieldOf(
   const title = titleOf({ field: name });
   const isRequired = !schema.safeParse(undefined).success;
   const inner = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+  const shown = value || (schema instanceof z.ZodDefault ? String(schema.parse(undefined)) : '');
   if (inner instanceof z.ZodEnum)
-    return html`<label class="field"><span>${title}</span><select name="${name}">${isRequired ? '' : html`<option></option>`}${inner.options.map(
-      (one) => (one === value ? html`<option selected>${one}</option>` : html`<option>${one}</option>`),
+    return html`<label class="field"><span>${title}</span><select name="${name}">${isRequired || shown !== '' ? '' : html`<option></option>`}${inner.options.map(
+      (one) => (one === shown ? html`<option selected>${one}</option>` : html`<option>${one}</option>`),
     )}</select></label>`;
   const kind = kindOf(name, schema);
   if (kind === 'switch')

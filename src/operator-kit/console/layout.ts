@@ -97,6 +97,16 @@ export function problemPage({ brand, tabs }: Look, title: string, text: unknown)
   );
 }
 
+/** Shows a secret, once. It has no part that the script reads again: the address has no page, and a reload makes another. */
+export function secretPage({ brand }: Look, secret: string, next: string): Html {
+  return page(
+    'Keep this now',
+    html`<main class="login"><h1>Keep this now: it is not shown again</h1>
+<div class="card"><pre>${secret}</pre></div><p><a class="button" href="${next}">I have it</a></p></main>`,
+    brand,
+  );
+}
+
 function page(title: string, body: Html, brand: string): Html {
   return html`<!doctype html>
 <html lang="en">

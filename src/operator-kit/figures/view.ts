@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { FigureReader } from '../model.ts';
-import { defineView, outsideApi, type TextPart } from '../operation.ts';
+import { defineView, onlyPrinted, type TextPart } from '../operation.ts';
 import { toTime } from '../views/values.ts';
 import {
   type Figure,
@@ -80,7 +80,7 @@ export function figuresViewOf<Deps extends FigureDeps>({
       figure: z.enum(names).default(first?.name ?? ''),
       range: z.enum(rangeNames).default('7d'),
       ...(Object.fromEntries(optional) as Record<string, z.ZodType<string | undefined>>),
-      csv: outsideApi(z.boolean().optional()),
+      csv: onlyPrinted(z.boolean().optional()),
     },
     reply: ['The figure.', figureSchema],
     toCsv: (reply: FigureView) => csvOf(reply),

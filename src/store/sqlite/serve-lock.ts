@@ -34,6 +34,9 @@ export function assertNotServed(databasePath: string, command: Command = 'berth 
 
 /** The lock's path, which is the same for every link to the file. */
 function lockFileOf(path: string): string {
-  const real = existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
+  const folder = dirname(path);
+  if (!existsSync(folder))
+    throw new DatabaseRefused(`There is no folder ${folder} for the database: give another --database.`);
+  const real = existsSync(path) ? realpathSync(path) : join(realpathSync(folder), basename(path));
   return `${real}.lock`;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema, toDollars, usdFromMicroUsd } from '../../../contract/values.ts';
-import { defineView, type Flag, outsideApi, type TextPart } from '../../../operator-kit/operation.ts';
+import { defineView, type Flag, onlyPrinted, type TextPart } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import { monthOf, periodOf, revenueByDay, sumByProvider } from '../../ledger/statements.ts';
 import { findTeam } from '../../model/own-rows.ts';
@@ -14,7 +14,7 @@ const monthSchema = z
   .regex(/^[1-9]\d{3}-(0[1-9]|1[0-2])$/, 'expected a month such as 2026-11')
   .optional()
   .meta({ description: 'Such as `2026-11`, in UTC. Absent: the current one, as far as it is charged.' });
-const formatSchema = outsideApi(z.enum(['text', 'csv', 'html']).optional());
+const formatSchema = onlyPrinted(z.enum(['text', 'csv', 'html']).optional());
 const flags: Readonly<Record<string, Flag>> = {
   month: ['--month <month>', 'such as 2026-11; default: the current one'],
   format: ['--format <format>', 'a table, CSV, or a page to print', { default: 'text' }],
