@@ -150,6 +150,21 @@ describe('the console of the marketplace', () => {
     expect(entry).toMatchObject({ source: 'console', action: 'user.restore' });
   });
 
+  it('asks for the reason once, as it was given, and says who reads it', async () => {
+    const asked = (action: string) => read(`/console/actions/${action}&reason=a+fire`);
+    for (const [action, who] of [
+      [`suspendTeam?team=${TRAINING.teamId}`, 'the customer reads it'],
+      [`terminateDeployment?deploymentId=${TRAINING.id}`, 'the customer reads it'],
+    ] as const) {
+      const [form = ''] =
+        /<form[^>]+method="post" action="[^"]+actions[\s\S]+?<\/form>/.exec(await asked(action)) ?? [];
+      expect(form).toContain(`Reason (${who})`);
+      expect(form.match(/<input[^>]*name="reason"[^>]*>/g)).toEqual([
+        '<input name="reason" value="a fire" maxlength="200">',
+      ]);
+    }
+  });
+
   it('offers a statement to print, as CSV and as JSON', async () => {
     const page = await read(`/console/statements/${TRAINING.teamId}`);
     expect(page).toContain('Statement of Vision Lab');

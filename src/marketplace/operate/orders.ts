@@ -14,7 +14,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
 import { assertDeletable, isDeleted, orderDeletion } from '../volumes/delete.ts';
 import { readVolumeSnapshot } from '../volumes/snapshot.ts';
-import { reasonField, requireReason } from './suspensions.ts';
+import { reasonField, requireReason, WHO_READS_IT } from './suspensions.ts';
 
 /** What orders about deployments and volumes need. */
 export interface OrderDeps extends Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> {
@@ -147,6 +147,7 @@ function deploymentOrder<Verb extends string>(order: DeploymentOrder<Verb>) {
       title: ({ deploymentId }) => `${what.replace(/ed$/, '')} ${deploymentId}`,
       button: summary,
       isDangerous,
+      reason: WHO_READS_IT,
       page: ({ deploymentId }) => `/console/deployments/${encodeURIComponent(deploymentId)}`,
       preview: ({ id, owner, status }) => [`${id} of ${owner} is ${status}.`],
     },
@@ -250,6 +251,7 @@ export const deleteVolume = defineAction({
     title: ({ volumeId }) => `Delete ${volumeId}`,
     button: 'Delete it',
     isDangerous: true,
+    reason: WHO_READS_IT,
     inRows: {
       of: 'showTeam.pays_for',
       fields: ({ id, kind }: { id: string; kind: string }) =>

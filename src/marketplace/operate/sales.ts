@@ -194,6 +194,7 @@ export const pauseSales = defineAction({
     title: (input) => `Pause the sales of ${namesOf(toScope(input))}`,
     button: 'Pause sales',
     isDangerous: true,
+    reason: 'the users read it',
     beside: 'listSalesPauses',
     page: () => '/console/sales-pauses',
   },
