@@ -179,7 +179,8 @@ const intentOf = (kind: 'pause' | 'restart') => ({
 export const stopDeployment = deploymentOrder({
   verb: 'stop',
   summary: 'Stop a deployment',
-  description: 'As its user could; they may start it again. A running server sends it within seconds.',
+  description:
+    'As its user could; they may start it again. A running server sends it within seconds; `last_refusal` of the deployment says if the provider refuses.',
   what: 'Stopped',
   effect: 'a running server stops it within seconds; its disk is kept and billed at the stopped rate',
   isDangerous: true,
@@ -189,7 +190,8 @@ export const stopDeployment = deploymentOrder({
 export const restartDeployment = deploymentOrder({
   verb: 'restart',
   summary: 'Restart a deployment',
-  description: 'A hard reboot, as its user could do it. A running server sends it within seconds.',
+  description:
+    'A hard reboot, as its user could do it. A running server sends it within seconds; `last_refusal` of the deployment says if the provider refuses.',
   what: 'Restarted',
   effect: 'a running server restarts it within seconds; what is in memory is lost',
   isDangerous: true,

@@ -62,6 +62,7 @@ ${live(
     ['Launch', found.launch],
     ['Request', given(found.request_id)],
     ['Change in progress', given(found.action)],
+    ['Last change refused', given(found.last_refusal)],
     ['To be confirmed', given(found.suspicion)],
     ['Clean-up', found.cleanup],
   ])}`,
