@@ -237,7 +237,11 @@ describe('the console of the marketplace', () => {
       '$12.50 are booked to',
     );
     for (const [list, action, fields] of [
-      ['users', 'createUser', { email: 'kim@example.com', allow_keys: 'yes', create_limit: '3' }],
+      [
+        'users',
+        'createUser',
+        { email: 'kim@example.com', allow_keys: 'yes', marketing_mail: 'no', create_limit: '3' },
+      ],
       ['discounts', 'setDiscount', { team, percent: '20', until: '7d' }],
       ['books', 'bookCredit', grant],
     ] as const) {
@@ -248,7 +252,15 @@ describe('the console of the marketplace', () => {
       expect([done.status, done.headers.get('location')]).toEqual([303, `/console/${list}`]);
     }
     const { users, discounts } = shown.store.read;
-    expect(await users.byEmail('kim@example.com')).toMatchObject({ mayMakeKeys: true, createLimit: 3 });
+    expect(await users.byEmail('kim@example.com')).toMatchObject({
+      mayMakeKeys: true,
+      wantsMarketingMail: false,
+      createLimit: 3,
+    });
+    // A box without a tick would say that it is off, and it is on by default.
+    expect(await read('/console/users')).toContain(
+      '<select name="marketing_mail"><option value="">default</option>',
+    );
     expect(await discounts.ofTeam(team)).toMatchObject([{ percentage: 20 }]);
     expect(await read('/console/books')).toContain('outage-of-monday');
     const rows = await shown.store.read.audit.page({ limit: 3 });
