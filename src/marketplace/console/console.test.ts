@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { deployment } from '../../../test/support/rows/marketplace-rows.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
+import { createOperatorKey } from '../../operator-kit/keys.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { createKey, createUser } from '../operate/people.ts';
 import { setDiscount } from '../operate/teams.ts';
@@ -162,6 +163,22 @@ describe('the console of the marketplace', () => {
       expect(form.match(/<input[^>]*name="reason"[^>]*>/g)).toEqual([
         '<input name="reason" value="a fire" maxlength="200">',
       ]);
+    }
+  });
+
+  it('shows a viewer no button that their role refuses', async () => {
+    const { key } = await createOperatorKey(
+      { ...shown, random: systemRandom },
+      { name: 'vic', role: 'viewer' },
+    );
+    const login = await shown.request('/console/login', {
+      method: 'POST',
+      body: new URLSearchParams({ key }),
+    });
+    const headers = { cookie: login.headers.get('set-cookie')?.split(';')[0] ?? '' };
+    for (const path of paths) {
+      const page = await (await shown.request(path, { headers })).text();
+      expect([path, page.match(/\/console\/actions\/\w+/g)]).toEqual([path, null]);
     }
   });
 

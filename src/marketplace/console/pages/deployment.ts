@@ -11,6 +11,8 @@ import {
   live,
   named,
 } from '../../../operator-kit/console/parts.ts';
+import type { Session } from '../../../operator-kit/console/sessions.ts';
+import { allows } from '../../../operator-kit/model.ts';
 import { cleanUpLost } from '../../operate/actions.ts';
 import { restartDeployment, stopDeployment, terminateDeployment } from '../../operate/orders.ts';
 import { type DeploymentDetail, readDeployment, toneOf } from '../../operate/views/deployments.ts';
@@ -32,8 +34,8 @@ export const deploymentPage: Page = async ({ store: { read } }, { params, now, s
     title: id,
     body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${badge(status, toneOf(found))}<span class="soft">${named(name)}</span></div>
 ${live('why', reason === null ? '' : html`<div class="notice bad"><h2>Failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
-${live('orders', orderLinks(found), '')}
-${live('lost', found.lost ? lostNotice(found, session.csrf) : '', '')}
+${live('orders', allows(session.role, stopDeployment.needs) ? orderLinks(found) : '', '')}
+${live('lost', found.lost ? lostNotice(found, session) : '', '')}
 <div class="columns">
 ${live(
   'what',
@@ -88,8 +90,12 @@ function orderLinks({ id, status }: DeploymentDetail): Html | '' {
   return html`<p>${actionLink(stopDeployment, 'Stop', of)} ${actionLink(restartDeployment, 'Restart', of)} ${terminate}</p>`;
 }
 
-function lostNotice({ id, provider, provider_instance_id: instance }: DeploymentDetail, csrf: string): Html {
+function lostNotice(
+  { id, provider, provider_instance_id: instance }: DeploymentDetail,
+  { csrf, role }: Session,
+): Html {
+  const button = actionForm(cleanUpLost, csrf, { deploymentId: id }, { buttonClass: 'danger' });
   return html`<div class="notice wait"><h2>Instance lost</h2>
 <p>${provider} answered 404 for its instance <code>${given(instance)}</code>. If the instance reappears, it is kept and may cost money. The button deletes it with its data; so does <code>berth marketplace losses clean-up ${id}</code>.</p>
-${actionForm(cleanUpLost, csrf, { deploymentId: id }, { buttonClass: 'danger' })}</div>`;
+${allows(role, cleanUpLost.needs) ? button : ''}</div>`;
 }
