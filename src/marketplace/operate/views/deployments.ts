@@ -62,7 +62,8 @@ const deploymentDetailSchema = deploymentRowSchema
     ssh: text,
     cleanup: z.string(),
     lost: z.boolean().meta({
-      description: 'The provider answered 404 for the instance. It is kept until an operator cleans it up.',
+      description:
+        'The provider answered 404 for the instance, or is retired: it is kept until an operator cleans it up.',
     }),
     started_at: timeOrNullSchema,
     paused_at: timeOrNullSchema,
