@@ -90,9 +90,11 @@ export async function cleanUpAllLost(world: OperatorWorld): Promise<void> {
         if (isActive(record) || record.cleanup !== 'none') continue;
         journal.note('operator', `has ${id} of ${record.id} deleted`);
         world.inspector.cleanUps.add(record.id);
-        await cleanUpLost.perform(depsOf(world, `clean-up/${record.id}`), OPERATOR, {
-          deploymentId: record.id,
-        });
+        const deps = {
+          ...depsOf(world, `clean-up/${record.id}`),
+          providers: () => new Set(providers.map((one) => one.id)),
+        };
+        await cleanUpLost.perform(deps, OPERATOR, { deploymentId: record.id });
       }
 }
 

@@ -97,6 +97,8 @@ export interface FormSpec<Deps, In = Input, Reply = unknown> {
     fields(row: never): Readonly<Record<string, string | null>> | undefined;
   };
   isDangerous?: boolean;
+  /** Who reads its reason; default: only the audit log keeps it. */
+  reason?: string;
   /** The page that follows the action, or its cancellation. */
   page(input: In): string;
   /** The sentences of the page before the button; for an action with a dry run, before its effect. */

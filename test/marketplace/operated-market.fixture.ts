@@ -16,8 +16,11 @@ export const creating = {
 export const storing = { name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one' };
 
 /** A marketplace with one provider and an operator, mara. */
-export async function startOperatedMarket(options: TestMarketplaceOptions = {}) {
-  const clock = new VirtualClock();
+export async function startOperatedMarket({
+  operator = 'mara',
+  clock = new VirtualClock(),
+  ...options
+}: TestMarketplaceOptions & { operator?: string; clock?: VirtualClock } = {}) {
   const plain = new PlainProvider(clock);
   const market = await startTestMarketplace({
     clock,
@@ -25,7 +28,7 @@ export async function startOperatedMarket(options: TestMarketplaceOptions = {}) 
     providers: { 'provider-d': { client: plain.client } },
     ...options,
   });
-  const { key } = await createOperatorKey({ ...market, random: systemRandom }, { name: 'mara' });
+  const { key } = await createOperatorKey({ ...market, random: systemRandom }, { name: operator });
   const deploy = async (by: TestUser = market.user, body: object = {}): Promise<string> => {
     const reply = await market.request('POST', '/api/deployments', {
       key: by.key,

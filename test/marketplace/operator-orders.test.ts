@@ -77,6 +77,18 @@ describe("an operator's order about a deployment", () => {
     }
   });
 
+  it('that the provider refuses is shown with the deployment', async () => {
+    const { ask, clock, plain } = operated;
+    const id = await operated.deployRunning(kim);
+    plain.set(plain.instances.at(-1)?.id ?? '', { status: 'PROVISIONING' });
+    expect((await ask(`/deployments/${id}/restart`, order)).status).toBe(200);
+    await clock.advance(5_000);
+    expect((await ask(`/deployments/${id}`)).body).toMatchObject({
+      action: null,
+      last_refusal: expect.stringContaining('provider-d'),
+    });
+  });
+
   it('is carried out once, if two operators order it at the same time', async () => {
     const { ask, market, clock } = operated;
     const id = await operated.deployRunning(kim);

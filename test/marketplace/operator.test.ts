@@ -2,7 +2,12 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createTeam } from '../../src/marketplace/teams/teams.ts';
 import { createOperatorKey, revokeOperatorKey } from '../../src/operator-kit/keys.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import {
+  startTestMarketplace,
+  type TestMarketplace,
+  type TestMarketplaceOptions,
+} from '../support/marketplace.ts';
 import { deployment, mail, runningDeployment, segment, volume } from '../support/rows/marketplace-rows.ts';
 import { VirtualClock } from '../support/time/virtual-clock.ts';
 
@@ -15,9 +20,11 @@ let own: { userId: string; teamId: string };
 
 const HOUR_MS = 3_600_000;
 
-beforeEach(async () => {
+beforeEach(() => open());
+
+async function open(options: TestMarketplaceOptions = {}, providerId = 'provider-x'): Promise<void> {
   clock = new VirtualClock();
-  market = await startTestMarketplace({ clock, hasOperators: true });
+  market = await startTestMarketplace({ clock, hasOperators: true, ...options });
   const { key, record } = await createOperatorKey({ ...market, random: systemRandom }, { name: 'mara' });
   keyId = record.id;
   authorization = `Bearer ${key}`;
@@ -26,19 +33,19 @@ beforeEach(async () => {
   const at = clock.now();
   await market.store.transact(async (tx) => {
     await tx.deployments.insert(
-      runningDeployment({ ...own, providerId: 'provider-x', createdAt: at, startedAt: at, observedAt: at }),
+      runningDeployment({ ...own, providerId, createdAt: at, startedAt: at, observedAt: at }),
     );
     const failed = { status: 'failed', failureReason: 'out_of_stock' } as const;
     await tx.deployments.insert(
-      deployment({ ...own, id: 'dep-2', providerId: 'provider-x', createdAt: at + 1, ...failed }),
+      deployment({ ...own, id: 'dep-2', providerId, createdAt: at + 1, ...failed }),
     );
     await tx.ledger.insertSegment(segment({ ...own, startedAt: at, postedUntil: at }));
-    await tx.volumes.insert(volume({ ...own, providerId: 'provider-x' }));
+    await tx.volumes.insert(volume({ ...own, providerId }));
     await tx.mail.insert(
       mail({ createdAt: at, dueAt: at, failedAt: at, attempts: 4, lastError: 'no route' }),
     );
   });
-});
+}
 afterEach(() => market[Symbol.asyncDispose]());
 
 async function ask(path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }> {
@@ -189,6 +196,12 @@ it('has a mail that was given up sent again, and a sent one not', async () => {
 });
 
 it('has the instance of a lost deployment deleted, once, and no other [operator-clean-up]', async () => {
+  await market[Symbol.asyncDispose]();
+  await open(
+    { providers: { 'provider-d': { client: new PlainProvider(new VirtualClock()).client } } },
+    'provider-d',
+  );
+  await market.marketplace.workers.stop();
   const cleanUp = (id: string) => ask(`/deployments/${id}/clean-up`, {});
   const running = await cleanUp('dep-1');
   expect([running.status, JSON.stringify(running.body)]).toEqual([
@@ -205,7 +218,7 @@ it('has the instance of a lost deployment deleted, once, and no other [operator-
     status: 200,
     body: {
       id: 'dep-1',
-      provider: 'provider-x',
+      provider: 'provider-d',
       provider_instance_id: 'inst-dep-1',
       cleanup: 'wanted',
     },

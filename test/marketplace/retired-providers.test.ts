@@ -81,3 +81,23 @@ it('what is left at a retired provider ends, without a call, and is not billed o
   expect((await verifyLedger(second.store, clock.now())).findings).toEqual([]);
   expect((await second.request('GET', '/api/providers', { key: null })).body).toEqual([]);
 });
+
+it('an operator is told that what is left there cannot be deleted from here', async () => {
+  const store = await openTestMarketStore();
+  const operated = await startOperatedMarket({ store });
+  const { clock } = operated;
+  const id = await operated.deployRunning();
+  const instance = operated.plain.instances[0]?.id;
+  await operated[Symbol.asyncDispose]();
+  await using second = await startOperatedMarket({
+    ...{ clock, store, providers: {}, retired: ['provider-d'], email: 'second@example.com' },
+    operator: 'ivo',
+  });
+  await clock.advance(60_000);
+  const reply = await second.ask(`/deployments/${id}/clean-up`, {});
+  expect([reply.status, reply.text]).toEqual([
+    400,
+    expect.stringContaining(`delete the instance ${instance} there yourself`),
+  ]);
+  expect(await store.read.deployments.byId(id)).toMatchObject({ cleanup: 'none' });
+});

@@ -98,3 +98,17 @@ it('a pause covers only its offer or its region, and ends by itself', async () =
   expect((await ask('/sales-pauses')).body['pauses']).toEqual([]);
   expect((await order()).status).toBe(201);
 });
+
+it('the end of a pause names the wider and the narrower ones that go on', async () => {
+  await pause();
+  await pause({ region: 'eu-one' });
+  await pause({ offer: 'gpu-1' });
+  const planned = async (body: object) =>
+    (await operated.ask('/providers/provider-d/sales/resume', body)).body['effect'];
+  expect(await planned({})).toBe(
+    'provider-d is sold again, except by the pause of gpu-1 in provider-d and of eu-one in provider-d',
+  );
+  expect(await planned({ region: 'eu-one' })).toBe(
+    'eu-one in provider-d is sold again, except by the pause of provider-d and of gpu-1 in provider-d',
+  );
+});

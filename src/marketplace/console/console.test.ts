@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { deployment } from '../../../test/support/rows/marketplace-rows.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
+import { createOperatorKey } from '../../operator-kit/keys.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { createKey, createUser } from '../operate/people.ts';
 import { setDiscount } from '../operate/teams.ts';
@@ -149,6 +150,37 @@ describe('the console of the marketplace', () => {
     expect(entry).toMatchObject({ source: 'console', action: 'user.restore' });
   });
 
+  it('asks for the reason once, as it was given, and says who reads it', async () => {
+    const asked = (action: string) => read(`/console/actions/${action}&reason=a+fire`);
+    for (const [action, who] of [
+      [`suspendTeam?team=${TRAINING.teamId}`, 'the customer reads it'],
+      [`terminateDeployment?deploymentId=${TRAINING.id}`, 'the customer reads it'],
+    ] as const) {
+      const [form = ''] =
+        /<form[^>]+method="post" action="[^"]+actions[\s\S]+?<\/form>/.exec(await asked(action)) ?? [];
+      expect(form).toContain(`Reason (${who})`);
+      expect(form.match(/<input[^>]*name="reason"[^>]*>/g)).toEqual([
+        '<input name="reason" value="a fire" maxlength="200">',
+      ]);
+    }
+  });
+
+  it('shows a viewer no button that their role refuses', async () => {
+    const { key } = await createOperatorKey(
+      { ...shown, random: systemRandom },
+      { name: 'vic', role: 'viewer' },
+    );
+    const login = await shown.request('/console/login', {
+      method: 'POST',
+      body: new URLSearchParams({ key }),
+    });
+    const headers = { cookie: login.headers.get('set-cookie')?.split(';')[0] ?? '' };
+    for (const path of paths) {
+      const page = await (await shown.request(path, { headers })).text();
+      expect([path, page.match(/\/console\/actions\/\w+/g)]).toEqual([path, null]);
+    }
+  });
+
   it('offers a statement to print, as CSV and as JSON', async () => {
     const page = await read(`/console/statements/${TRAINING.teamId}`);
     expect(page).toContain('Statement of Vision Lab');
@@ -221,7 +253,11 @@ describe('the console of the marketplace', () => {
       '$12.50 are booked to',
     );
     for (const [list, action, fields] of [
-      ['users', 'createUser', { email: 'kim@example.com', allow_keys: 'yes', create_limit: '3' }],
+      [
+        'users',
+        'createUser',
+        { email: 'kim@example.com', allow_keys: 'yes', marketing_mail: 'no', create_limit: '3' },
+      ],
       ['discounts', 'setDiscount', { team, percent: '20', until: '7d' }],
       ['books', 'bookCredit', grant],
     ] as const) {
@@ -232,7 +268,15 @@ describe('the console of the marketplace', () => {
       expect([done.status, done.headers.get('location')]).toEqual([303, `/console/${list}`]);
     }
     const { users, discounts } = shown.store.read;
-    expect(await users.byEmail('kim@example.com')).toMatchObject({ mayMakeKeys: true, createLimit: 3 });
+    expect(await users.byEmail('kim@example.com')).toMatchObject({
+      mayMakeKeys: true,
+      wantsMarketingMail: false,
+      createLimit: 3,
+    });
+    // A box without a tick would say that it is off, and it is on by default.
+    expect(await read('/console/users')).toContain(
+      '<select name="marketing_mail"><option value="">default</option>',
+    );
     expect(await discounts.ofTeam(team)).toMatchObject([{ percentage: 20 }]);
     expect(await read('/console/books')).toContain('outage-of-monday');
     const rows = await shown.store.read.audit.page({ limit: 3 });

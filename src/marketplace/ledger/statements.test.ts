@@ -2,8 +2,8 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { team, teamId, user } from '../../../test/support/rows/marketplace-rows.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { toCsv, toHtml } from '../operate/views/statement-text.ts';
-import { partsOfStatement, readMonth, readStatement } from '../operate/views/statements.ts';
+import { toHtml } from '../operate/views/statement-text.ts';
+import { csvOf, partsOfStatement, readMonth, readStatement } from '../operate/views/statements.ts';
 import { BillingJob } from './billing-job.ts';
 import { topUp } from './credit.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
@@ -38,8 +38,10 @@ async function openMonths(): Promise<Books & { months: string[] }> {
 }
 
 it('a statement opens where the last one closed, and adds up', async () => {
-  const { store, months } = await openMonths();
-  const [one, two] = await Promise.all(months.map((month) => readStatement(store.read, teamId, month)));
+  const { store, months, clock } = await openMonths();
+  const [one, two] = await Promise.all(
+    months.map((month) => readStatement(store.read, teamId, month, clock.now())),
+  );
   if (one === undefined || two === undefined) throw new Error('there are two months');
   expect(two.opening_usd).toBe(one.closing_usd);
   for (const { opening_usd: opening, booked_usd: booked, used_usd: used, closing_usd: closing } of [one, two])
@@ -56,10 +58,26 @@ it('a statement opens where the last one closed, and adds up', async () => {
   expect(two.closing_usd).toBeCloseTo((balance?.amountMicroUsd ?? 0) / 1e6, 6);
 });
 
+it('is final once the month is over and charged up to its end', async () => {
+  const { store, months, clock, observe, deps } = await openMonths();
+  const isFinal = async (month = '') =>
+    (await readStatement(store.read, teamId, month, clock.now())).is_final;
+  expect(await Promise.all(months.map(isFinal))).toEqual([true, false]);
+  const { to } = periodOf(months[1] ?? '');
+  clock.step(to + 1 - clock.now());
+  const billing = new BillingJob({ ...deps, enforce });
+  await billing.run();
+  // The volume is charged; the provider has not confirmed the deployment since.
+  expect(await isFinal(months[1])).toBe(false);
+  await observe('dep-1');
+  await billing.run();
+  expect(await isFinal(months[1])).toBe(true);
+});
+
 it('the sums of the providers are those of the statements, at their own prices too', async () => {
   const { store, months, clock } = await openMonths();
   for (const month of months) {
-    const statement = await readStatement(store.read, teamId, month);
+    const statement = await readStatement(store.read, teamId, month, clock.now());
     const { providers, days } = await readMonth(store.read, month, clock.now());
     const revenue = providers.reduce((sum, { revenue_usd: usd }) => sum + usd, 0);
     expect(revenue).toBeCloseTo(statement.used_usd, 6);
@@ -87,7 +105,7 @@ it('bad debt is what teams below zero owe at the end of each day', async () => {
     },
   );
   const { days } = await readMonth(store.read, months[1] ?? '', clock.now());
-  const { closing_usd: closing } = await readStatement(store.read, teamId, months[1] ?? '');
+  const { closing_usd: closing } = await readStatement(store.read, teamId, months[1] ?? '', clock.now());
   expect(closing).toBeLessThan(0);
   expect(days.at(-1)?.bad_debt_usd).toBeCloseTo(-closing, 6);
   expect(days[0]?.bad_debt_usd).toBeLessThan(days.at(-1)?.bad_debt_usd ?? 0);
@@ -109,14 +127,15 @@ it('verify-ledger finds a slice that the statements have and the entries do not'
 });
 
 it('is CSV that no spreadsheet takes for a formula, and a page without markup of users', async () => {
-  const { store, months } = await openMonths();
-  const statement = await readStatement(store.read, teamId, months[1] ?? '');
+  const { store, months, clock } = await openMonths();
+  const statement = await readStatement(store.read, teamId, months[1] ?? '', clock.now());
   const parts = partsOfStatement({ ...statement, team: '<b>Team</b>' });
-  const csv = toCsv(parts.tables).split('\r\n');
+  const csv = csvOf(parts).split('\r\n');
   expect(csv.find((line) => line.startsWith('used,dep-1'))).toContain(`,"'=cmd|""x""",deployment,`);
   expect(csv).toHaveLength(
-    statement.used.length + statement.booked.length + (statement.booked.length > 0 ? 2 : 1),
+    2 + statement.used.length + statement.booked.length + (statement.booked.length > 0 ? 2 : 1),
   );
+  expect(csv[0]).toContain('opening_usd,booked_usd,used_usd,closing_usd,is_final');
   const page = toHtml(parts);
   expect(page).toContain('&lt;b&gt;Team&lt;/b&gt;');
   expect(page).not.toContain('<b>Team');

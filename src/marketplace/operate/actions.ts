@@ -19,6 +19,11 @@ interface Deps {
   random: Random;
 }
 
+interface CleanUpDeps extends Deps {
+  /** Those of the configuration that are not retired. */
+  providers: () => { has(id: string): boolean };
+}
+
 const bookingSchema = z.object({
   id: z.string(),
   team_id: z.string(),
@@ -204,7 +209,7 @@ export const cleanUpLost = defineAction({
     z.object({ id: z.string(), provider: z.string(), provider_instance_id: z.string(), cleanup: z.string() }),
   ],
   audit: ({ deploymentId }) => ({ action: 'losses.clean_up', subject: deploymentId }),
-  run: ({ store }: Deps, { deploymentId: id }) =>
+  run: ({ store, providers }: CleanUpDeps, { deploymentId: id }) =>
     store.transact(async (tx) => {
       const record = await tx.deployments.byId(id);
       if (record === null)
@@ -213,6 +218,10 @@ export const cleanUpLost = defineAction({
           'not_found',
         );
       if (!isLost(record)) throw new OperatorError(whyNotLost(record));
+      if (!providers().has(record.providerId))
+        throw new OperatorError(
+          `Nothing is sent to ${record.providerId}, which is retired or not in the configuration: delete the instance ${record.providerInstanceId} there yourself.`,
+        );
       const wanted: LostDeployment = { ...record, cleanup: 'wanted' };
       await tx.deployments.update(wanted);
       await tx.signals.wake(record.providerId, id);

@@ -17,6 +17,7 @@ let watch: AlarmWatch;
 let refreshedAt: number | null;
 let failingMs: Map<'unreachable', number>;
 let isActive: boolean;
+let configured: string[];
 let free: number;
 
 beforeEach(async () => {
@@ -28,10 +29,11 @@ beforeEach(async () => {
   refreshedAt = null;
   failingMs = new Map();
   isActive = true;
+  configured = ['provider-a'];
   free = 1e12;
   watch = new AlarmWatch({
     ...{ store, clock, log, alarms },
-    providers: { ids: () => ['provider-a'], get: () => ({ catalog: { refreshedAt } }) as never },
+    providers: { ids: () => configured, get: () => ({ catalog: { refreshedAt } }) as never },
     workers: { of: () => ({ failingMs, isActive }) as never },
     diskRoom: async () => ({ free, size: 1e12 }),
   });
@@ -44,6 +46,15 @@ async function open(): Promise<string[]> {
 }
 
 it('raises nothing while all is well', async () => {
+  expect(await open()).toEqual([]);
+});
+
+it('the alarms of a provider end once it is retired, or out of the configuration', async () => {
+  failingMs.set('unreachable', 9 * MINUTE_MS);
+  refreshedAt = clock.now();
+  expect(await open()).toEqual(['provider_calls_failing provider-a']);
+  await clock.advance(5 * MINUTE_MS + 1);
+  configured = [];
   expect(await open()).toEqual([]);
 });
 

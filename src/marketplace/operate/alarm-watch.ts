@@ -74,7 +74,14 @@ export class AlarmWatch {
   }
 
   #checkProviders(): void {
-    const { providers, workers, clock } = this.#deps;
+    const { alarms, providers, workers, clock } = this.#deps;
+    // A provider may have left the configuration since.
+    for (const { kind, subject } of alarms.listOpen())
+      if (
+        (kind === 'provider_silent' || kind === 'provider_calls_failing') &&
+        !providers.ids().includes(subject)
+      )
+        alarms.end({ kind, subject });
     for (const id of providers.ids()) {
       const heardAt = providers.get(id)?.catalog.refreshedAt ?? this.#startedAt;
       const isSilent = clock.now() - heardAt > SILENT_MS;

@@ -14,7 +14,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
 import { assertDeletable, isDeleted, orderDeletion } from '../volumes/delete.ts';
 import { readVolumeSnapshot } from '../volumes/snapshot.ts';
-import { reasonField, requireReason } from './suspensions.ts';
+import { reasonField, requireReason, WHO_READS_IT } from './suspensions.ts';
 
 /** What orders about deployments and volumes need. */
 export interface OrderDeps extends Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> {
@@ -147,6 +147,7 @@ function deploymentOrder<Verb extends string>(order: DeploymentOrder<Verb>) {
       title: ({ deploymentId }) => `${what.replace(/ed$/, '')} ${deploymentId}`,
       button: summary,
       isDangerous,
+      reason: WHO_READS_IT,
       page: ({ deploymentId }) => `/console/deployments/${encodeURIComponent(deploymentId)}`,
       preview: ({ id, owner, status }) => [`${id} of ${owner} is ${status}.`],
     },
@@ -178,7 +179,8 @@ const intentOf = (kind: 'pause' | 'restart') => ({
 export const stopDeployment = deploymentOrder({
   verb: 'stop',
   summary: 'Stop a deployment',
-  description: 'As its user could; they may start it again. A running server sends it within seconds.',
+  description:
+    'As its user could; they may start it again. A running server sends it within seconds; `last_refusal` of the deployment says if the provider refuses.',
   what: 'Stopped',
   effect: 'a running server stops it within seconds; its disk is kept and billed at the stopped rate',
   isDangerous: true,
@@ -188,7 +190,8 @@ export const stopDeployment = deploymentOrder({
 export const restartDeployment = deploymentOrder({
   verb: 'restart',
   summary: 'Restart a deployment',
-  description: 'A hard reboot, as its user could do it. A running server sends it within seconds.',
+  description:
+    'A hard reboot, as its user could do it. A running server sends it within seconds; `last_refusal` of the deployment says if the provider refuses.',
   what: 'Restarted',
   effect: 'a running server restarts it within seconds; what is in memory is lost',
   isDangerous: true,
@@ -250,6 +253,7 @@ export const deleteVolume = defineAction({
     title: ({ volumeId }) => `Delete ${volumeId}`,
     button: 'Delete it',
     isDangerous: true,
+    reason: WHO_READS_IT,
     inRows: {
       of: 'showTeam.pays_for',
       fields: ({ id, kind }: { id: string; kind: string }) =>

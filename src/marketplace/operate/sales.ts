@@ -4,7 +4,7 @@ import { timestampSchema } from '../../contract/values.ts';
 import { defineAction, defineView } from '../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../operator-kit/views/values.ts';
 import { OperatorError } from '../model/own-rows.ts';
-import { pauseOf, pausesNow, type SalesPause, type SalesScope } from '../model/sales-pause.ts';
+import { pausesNow, type SalesPause, type SalesScope } from '../model/sales-pause.ts';
 import type { Reader } from '../model/store.ts';
 import type { CatalogOffer, Providers } from '../providers/provider.ts';
 import type { OrderDeps } from './orders.ts';
@@ -194,6 +194,7 @@ export const pauseSales = defineAction({
     title: (input) => `Pause the sales of ${namesOf(toScope(input))}`,
     button: 'Pause sales',
     isDangerous: true,
+    reason: 'the users read it',
     beside: 'listSalesPauses',
     page: () => '/console/sales-pauses',
   },
@@ -216,15 +217,18 @@ async function findPause(read: Pick<Reader, 'pauses'>, scope: SalesScope, now: n
   );
 }
 
-/** What the end of a pause does; other pauses may still cover the same. */
+/** What the end of a pause does; other pauses may still cover all of the same, or a part. */
 async function toResumeEffect(read: Pick<Reader, 'pauses'>, scope: SalesScope, now: number): Promise<string> {
   const own = await findPause(read, scope, now);
+  const meets = (one: string, other: string) => one === '' || other === '' || one === other;
   const others = (await pausesNow(read, now)).filter(
-    ({ since, ...pause }) => namesOf(pause) !== namesOf(own),
+    ({ providerId, region, offerId }) =>
+      providerId === own.providerId &&
+      (region !== own.region || offerId !== own.offerId) &&
+      meets(region, own.region) &&
+      meets(offerId, own.offerId),
   );
-  const { providerId, region, offerId } = scope;
-  const wider = pauseOf(others, { providerId, region, offerId });
-  const rest = wider === undefined ? '' : `, except by the pause of ${namesOf(wider)}`;
+  const rest = others.length === 0 ? '' : `, except by the pause of ${others.map(namesOf).join(' and of ')}`;
   return `${namesOf(scope)} is sold again${rest}`;
 }
 

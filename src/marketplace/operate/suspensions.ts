@@ -22,6 +22,9 @@ export const reasonField = z
   .optional()
   .meta({ description: 'Required unless it is a dry run. The customer reads it.' });
 
+/** As forms say it beside the reason. */
+export const WHO_READS_IT = 'the customer reads it';
+
 /** @throws {OperatorError} without a reason */
 export function requireReason(reason: string | undefined): string {
   if (reason === undefined)
@@ -147,6 +150,7 @@ function suspendAction<Kind extends 'user' | 'team'>(kind: Kind) {
       title: (input) => `Suspend ${named(input)}`,
       button: 'Suspend',
       isDangerous: true,
+      reason: WHO_READS_IT,
       inRows: inRowsOf(kind, false),
       page: (input) => pageOf(kind === 'team' ? named(input) : undefined),
       preview: ({ kind: what, name, deployments }) => [

@@ -15,6 +15,8 @@ import {
 } from './sync.fixture.ts';
 import { contextOf } from './worker.fixture.ts';
 
+const known = () => ({ has: () => true });
+
 let setup: SyncSetup;
 beforeEach(async () => {
   setup = await openProviderWorkers();
@@ -147,15 +149,15 @@ describe('a deployment that its provider lost', () => {
     const alarms = setup.logged.filter(({ message }) => message.includes('losses clean-up'));
     expect(alarms).toMatchObject([{ level: 'error', fields: { deployment: id, instance: instanceId } }]);
 
-    await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
-    await expect(cleanUpLost.perform(setup.deps, mara, { deploymentId: id })).rejects.toThrow(
-      'is already being deleted',
-    );
+    await cleanUpLost.perform({ ...setup.deps, providers: known }, mara, { deploymentId: id });
+    await expect(
+      cleanUpLost.perform({ ...setup.deps, providers: known }, mara, { deploymentId: id }),
+    ).rejects.toThrow('is already being deleted');
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
-    await expect(cleanUpLost.perform(setup.deps, mara, { deploymentId: id })).rejects.toThrow(
-      'is already deleted',
-    );
+    await expect(
+      cleanUpLost.perform({ ...setup.deps, providers: known }, mara, { deploymentId: id }),
+    ).rejects.toThrow('is already deleted');
     const before = deletes();
     await setup.clock.advance(25 * MINUTE_MS);
     expect(deletes()).toBe(before);
@@ -166,7 +168,7 @@ describe('a deployment that its provider lost', () => {
     const denied = setup.plain.faults.plan;
     setup.plain.faults.plan = (method, ...call) =>
       method === 'deleteInstance' ? { instead: null } : denied(method, ...call);
-    await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
+    await cleanUpLost.perform({ ...setup.deps, providers: known }, mara, { deploymentId: id });
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', ['ONLINE']]);
     setup.plain.faults.plan = () => 'none';

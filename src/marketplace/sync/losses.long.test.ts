@@ -14,6 +14,8 @@ import {
   type SyncSetup,
 } from './sync.fixture.ts';
 
+const known = () => ({ has: () => true });
+
 const MACHINES = 8;
 /** 20 percent of eight would be only one. */
 const CAP = 5;
@@ -95,7 +97,8 @@ describe('a provider that answers 404 for everything', () => {
     expect(countLines(setup.logged, 'error', 'losses clean-up')).toBe(CAP);
     const mara = { name: 'mara', source: 'cli', address: null } as const;
     for (const { id, status } of await records())
-      if (status !== 'running') await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
+      if (status !== 'running')
+        await cleanUpLost.perform({ ...setup.deps, providers: known }, mara, { deploymentId: id });
     await setup.clock.advance(MINUTE_MS);
     expect(setup.plain.instances.map(({ id }) => id)).toEqual(
       live.map(({ providerInstanceId }) => providerInstanceId),

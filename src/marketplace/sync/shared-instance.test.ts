@@ -14,6 +14,8 @@ import {
   statuses,
 } from './sync.fixture.ts';
 
+const known = () => ({ has: () => true });
+
 let setup: SyncSetup;
 beforeEach(async () => {
   setup = await openProviderWorkers();
@@ -195,7 +197,7 @@ describe('an instance that two rows have', () => {
     await lose(id);
     const second = await share(instanceId);
     await cleanUpLost.perform(
-      setup.deps,
+      { ...setup.deps, providers: known },
       { name: 'mara', source: 'cli', address: null },
       { deploymentId: id },
     );

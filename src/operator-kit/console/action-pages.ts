@@ -76,20 +76,20 @@ interface Shown {
 
 function bodyOf<Deps>(
   action: Operation<Deps>,
-  { isDangerous }: FormSpec<Deps>,
+  { isDangerous, reason }: FormSpec<Deps>,
   { title, sentences, reply, sent, csrf, page }: Shown,
 ): Html {
+  const asksReason = action.dryRun !== undefined && 'reason' in action.input;
   return html`<h1>${title}</h1>
 <div class="notice ${isDangerous ? 'bad' : 'wait'}"><h2>What would happen</h2>${sentences.map(
     (sentence) => html`<p>${given(sentence)}</p>`,
   )}${reply === undefined ? '' : html`<p>Then ${reply.effect}.</p>`}<p class="label">This is a dry run: nothing has changed.</p></div>
-${actionForm(action, csrf, sent, {
+${actionForm(action, csrf, asksReason ? { ...sent, reason: undefined } : sent, {
   className: 'card row',
   buttonClass: isDangerous ? 'danger' : 'primary',
-  content:
-    action.dryRun !== undefined && 'reason' in action.input
-      ? html`<label class="field grow"><span>Reason (for the audit log)</span><input name="reason" maxlength="200"></label>`
-      : '',
+  content: asksReason
+    ? html`<label class="field grow"><span>Reason (${reason ?? 'for the audit log'})</span><input name="reason" value="${sent['reason'] ?? ''}" maxlength="200"></label>`
+    : '',
   after: html`<a class="button" href="${page}">Cancel</a>`,
 })}${otherPlans(action, sent)}`;
 }

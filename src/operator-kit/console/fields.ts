@@ -23,6 +23,12 @@ export function fieldOf(
       (one) => (one === shown ? html`<option selected>${one}</option>` : html`<option>${one}</option>`),
     )}</select></label>`;
   const kind = kindOf(name, schema);
+  // Without a choice the default of the action applies, which may be on.
+  if (kind === 'switch' && schema instanceof z.ZodOptional)
+    return html`<label class="field"><span>${title}</span><select name="${name}"><option value="">default</option>${[
+      'yes',
+      'no',
+    ].map((one) => html`<option ${one === value ? 'selected' : ''}>${one}</option>`)}</select></label>`;
   if (kind === 'switch')
     return html`<label><input type="checkbox" name="${name}" value="yes"> ${title}</label>`;
   const hint = kind === 'time' ? '30m, 2h, 7d or a time' : '';

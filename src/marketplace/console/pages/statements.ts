@@ -1,8 +1,9 @@
-import { facts, type Html, html, table } from '../../../operator-kit/console/parts.ts';
+import { count, facts, type Html, html, table } from '../../../operator-kit/console/parts.ts';
 import { monthOf } from '../../ledger/statements.ts';
 import { teamOf } from '../../model/own-rows.ts';
-import { toCsv, toHtml } from '../../operate/views/statement-text.ts';
+import { toHtml } from '../../operate/views/statement-text.ts';
 import {
+  csvOf,
   type Parts,
   partsOfMonth,
   partsOfStatement,
@@ -11,6 +12,7 @@ import {
 } from '../../operate/views/statements.ts';
 import type { Page } from '../deps.ts';
 
+const MOST_ROWS = 500;
 const MONTH = /^[1-9]\d{3}-(0[1-9]|1[0-2])$/;
 
 function monthIn(text: string | undefined, now: number): string {
@@ -28,7 +30,7 @@ export const statementPage: Page = async ({ store: { read } }, { params, query, 
   const team = await teamOf(read.teams, params['id'] ?? '');
   if (team === null) return null;
   const month = monthIn(query('month'), now);
-  const parts = partsOfStatement(await readStatement(read, team.id, month));
+  const parts = partsOfStatement(await readStatement(read, team.id, month, now));
   return pageOf(parts, month, `/console/statements/${encodeURIComponent(team.id)}`);
 };
 
@@ -42,9 +44,16 @@ function pageOf(parts: Parts, month: string, path: string) {
     title,
     body: html`<div class="head"><h1>${title}</h1></div>
 <form class="card filter" action="${path}"><label class="field"><span>Month (UTC)</span><input name="month" value="${month}" pattern="[0-9]{4}-[0-9]{2}"></label><button class="primary">Show</button>
-${download(`${file}.html`, 'text/html', toHtml(parts), 'Page to print')}${download(`${file}.csv`, 'text/csv', toCsv(tables), 'CSV')}${download(`${file}.json`, 'application/json', JSON.stringify(tables), 'JSON')}</form>
+${download(`${file}.html`, 'text/html', toHtml(parts), 'Page to print')}${download(`${file}.csv`, 'text/csv', csvOf(parts), 'CSV')}${download(`${file}.json`, 'application/json', JSON.stringify({ ...parts.sums, ...tables }), 'JSON')}</form>
 ${facts(sums)}
-${Object.entries(tables).map(([name, rows]) => html`<h2>${name}</h2>${table(Object.keys(rows[0] ?? {}) as never[], rows as never[], 'None.')}`)}`,
+${Object.entries(tables).map(
+  ([name, rows]) =>
+    html`<h2>${name}</h2>${table(Object.keys(rows[0] ?? {}) as never[], rows.slice(0, MOST_ROWS) as never[], 'None.')}${
+      rows.length > MOST_ROWS
+        ? html`<p class="soft">… and ${count(rows.length - MOST_ROWS)} more: the files above have all.</p>`
+        : ''
+    }`,
+)}`,
   };
 }
 

@@ -54,11 +54,16 @@ const deploymentDetailSchema = deploymentRowSchema
     endpoint: text,
     failure_details: text,
     action: text.meta({ description: 'Change in progress, and whether the provider accepted it.' }),
+    last_refusal: text.meta({
+      description:
+        'Why the last stop, start or restart that did not reach its provider, or that it refused, was given up.',
+    }),
     suspicion: text.meta({ description: 'State shown by the provider and not confirmed yet.' }),
     ssh: text,
     cleanup: z.string(),
     lost: z.boolean().meta({
-      description: 'The provider answered 404 for the instance. It is kept until an operator cleans it up.',
+      description:
+        'The provider answered 404 for the instance, or is retired: it is kept until an operator cleans it up.',
     }),
     started_at: timeOrNullSchema,
     paused_at: timeOrNullSchema,
@@ -116,6 +121,7 @@ export async function readDeployment(
     endpoint: ipAddress === null ? null : `${loginUser}@${ipAddress}:${sshPort}`,
     failure_details: record.failureDetails,
     action: describeAction(changes.find((intent) => intent !== null)),
+    last_refusal: record.refusal?.message ?? null,
     suspicion: describeSuspicion(record),
     ssh: describeProof(record),
     cleanup: record.cleanup,

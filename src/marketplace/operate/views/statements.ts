@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestampSchema, toDollars, usdFromMicroUsd } from '../../../contract/values.ts';
+import { microUsdFromUsd, timestampSchema, toDollars, usdFromMicroUsd } from '../../../contract/values.ts';
 import { defineView, type Flag, onlyPrinted, type TextPart } from '../../../operator-kit/operation.ts';
 import { toTime } from '../../../operator-kit/views/values.ts';
 import { monthOf, periodOf, revenueByDay, sumByProvider } from '../../ledger/statements.ts';
@@ -54,6 +54,10 @@ const statementSchema = z
     closing_usd: z.number().meta({
       description: 'From the ledger: the opening balance plus what was booked, less what was used.',
     }),
+    is_final: z.boolean().meta({
+      description:
+        'Whether the month is over and charged. Usage is charged once its provider has confirmed it.',
+    }),
   })
   .meta({ id: 'Statement' });
 export type Statement = z.output<typeof statementSchema>;
@@ -67,11 +71,13 @@ export async function readStatement(
   read: Pick<Reader, 'teams' | 'ledger'>,
   idOrSlug: string,
   month: string,
+  now: number,
 ): Promise<Statement> {
   const { id, name } = await findTeam(read.teams, idOrSlug);
   const period = periodOf(month);
   const balanceAt = async (at: number) => sumOf(await read.ledger.balancesAt(at, `team:${id}`));
-  const [opening, closing, booked, used] = await Promise.all([
+  const [open, opening, closing, booked, used] = await Promise.all([
+    read.ledger.openSegmentsOfTeam(id),
     balanceAt(period.from),
     balanceAt(period.to),
     read.ledger.bookingsOf(id, period),
@@ -104,18 +110,24 @@ export async function readStatement(
     booked_usd: usdFromMicroUsd(sumOf(booked)),
     used_usd: usdFromMicroUsd(sumOf(used)),
     closing_usd: usdFromMicroUsd(closing),
+    is_final:
+      now >= period.to &&
+      open.every(({ segment: { startedAt, postedUntil } }) => Math.max(startedAt, postedUntil) >= period.to),
   };
 }
 
 /** The parts of a statement, as its text, its CSV and its page show them. */
-export function partsOfStatement({ team, team_id: id, month, booked, used, ...sums }: Statement) {
+export function partsOfStatement({ booked, used, ...sums }: Statement): Parts {
+  const { team, team_id: id, month, is_final: isFinal } = sums;
   return {
     title: `Statement of ${team} (${id}) for ${month}`,
+    sums,
     facts: {
       opening_balance: toUsd(sums.opening_usd),
       payments_grants_and_corrections: toUsd(sums.booked_usd),
       usage: toUsd(-sums.used_usd),
       closing_balance: toUsd(sums.closing_usd),
+      final: isFinal ? 'yes' : 'no: the month is not over, or usage in it is not confirmed and charged yet',
     },
     tables: { booked, used },
   };
@@ -125,12 +137,17 @@ const toUsd = (usd: number): string => toDollars(Math.round(usd * 1_000_000));
 
 export type Parts = {
   title: string;
+  /** In files for programs. */
+  sums: object;
+  /** For people. */
   facts: Readonly<Record<string, unknown>>;
   tables: Readonly<Record<string, readonly object[]>>;
 };
 
+export const csvOf = ({ sums, tables }: Parts): string => toCsv({ sums: [sums], ...tables });
+
 function toText(parts: Parts, format: 'text' | 'csv' | 'html' | undefined): readonly TextPart[] {
-  if (format === 'csv') return toCsv(parts.tables).split('\r\n');
+  if (format === 'csv') return csvOf(parts).split('\r\n');
   if (format === 'html') return [toHtml(parts)];
   const { title, facts, tables } = parts;
   return [title, facts, ...Object.entries(tables).flatMap(([name, rows]) => ['', name, rows])];
@@ -155,7 +172,7 @@ export const statementView = defineView({
     },
   ],
   read: ({ store, clock }: ViewDeps, { team, month = monthOf(clock.now()) }) =>
-    readStatement(store.read, team, month),
+    readStatement(store.read, team, month, clock.now()),
 });
 
 const monthReportSchema = z
@@ -212,11 +229,12 @@ export async function readMonth(
 }
 
 export function partsOfMonth({ month, ...tables }: MonthReport): Parts {
-  const revenue = tables.providers.reduce((sum, one) => sum + one.revenue_usd, 0);
-  const cost = tables.providers.reduce((sum, one) => sum + one.provider_usd, 0);
+  const revenue = tables.providers.reduce((sum, one) => sum + microUsdFromUsd(one.revenue_usd), 0);
+  const cost = tables.providers.reduce((sum, one) => sum + microUsdFromUsd(one.provider_usd), 0);
   return {
     title: `Providers, revenue and bad debt in ${month}`,
-    facts: { revenue: toUsd(revenue), at_the_providers_prices: toUsd(cost) },
+    sums: { month, revenue_usd: usdFromMicroUsd(revenue), provider_usd: usdFromMicroUsd(cost) },
+    facts: { revenue: toDollars(revenue), at_the_providers_prices: toDollars(cost) },
     tables,
   };
 }
