@@ -40,7 +40,7 @@ it('makes a copy a day, also over restarts, and keeps the newest', async () => {
     'berth-20261203T030000Z.db',
     'berth-20261204T030000Z.db',
   ]);
-  const last = lastBackupOf({ folder, every_hours: 24, keep: 3 }, 'berth')?.();
+  const last = lastBackupOf({ folder, every_hours: 24, keep: 3 }, 'berth', { now: () => now })?.();
   expect(last).toEqual({
     file: join(folder, 'berth-20261204T030000Z.db'),
     takenAt: START + 4 * DAY_MS,
@@ -97,4 +97,34 @@ it('deletes only what it made, and what killed copies left', async () => {
     writeFileSync(join(folder, name), '');
   await schedule(write, 1).poll();
   expect(readdirSync(folder).sort()).toEqual([...others, 'berth-20261130T030000Z.db'].sort());
+});
+
+it('a copy with a name from the future neither hides nor replaces those of now', async () => {
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'berth-20301130T030000Z.db'), '');
+  let calls = 0;
+  const job = schedule(async (file) => {
+    calls++;
+    return write(file);
+  }, 2);
+  for (let poll = 0; poll < 4; poll++) {
+    await job.poll();
+    now += 1_000;
+  }
+  expect(calls).toBe(1);
+  now += DAY_MS;
+  await job.poll();
+  expect(readdirSync(folder).sort()).toEqual(['berth-20261130T030000Z.db', 'berth-20261201T030004Z.db']);
+});
+
+it('tries again after the clock was set back', async () => {
+  let calls = 0;
+  const job = schedule(async () => {
+    calls++;
+    throw new Error('the disk is full');
+  });
+  await job.poll();
+  now -= 7 * DAY_MS;
+  await job.poll();
+  expect(calls).toBe(2);
 });
