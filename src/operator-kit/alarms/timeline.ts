@@ -45,8 +45,6 @@ const timelinePageSchema = z
   .object({ entries: z.array(entrySchema), next: nextSchema })
   .meta({ id: 'TimelinePage' });
 
-type TimelinePage = z.infer<typeof timelinePageSchema>;
-
 /** The names that a timeline is limited to; each entry concerns all of them. */
 export interface TimelineFilter {
   /** An instance or a deployment. */
