@@ -23,7 +23,8 @@ function schedule(make: MakeBackup = write, keep = 3) {
   const backups = { folder, every_hours: 24, keep };
   const alarms = {
     server: 'here',
-    raise: ({ text, detail }: { text: string; detail?: string }) => void told.push(`${text}: ${detail}`),
+    raise: ({ text, detail, fields }: { text: string; detail?: string; fields?: object }) =>
+      void told.push(`${text}: ${detail}; ${JSON.stringify(fields)}`),
     end: () => void told.push('ended'),
   };
   const log = { info: () => undefined, warn: () => undefined };
@@ -76,7 +77,9 @@ it('raises an alarm for a failed copy, tries again an hour later, and ends it wi
     return write(file);
   });
   await job.poll();
-  expect(told[0]).toMatch(/^a scheduled backup failed: .*: there is none; the disk is full$/);
+  expect(told[0]).toMatch(
+    /^a scheduled backup failed: .*: there is none; the disk is full; {"cause":"the disk is full"}$/,
+  );
   now += HOUR_MS - 1;
   await job.poll();
   expect(calls).toBe(1);

@@ -86,6 +86,7 @@ export class ScheduledBackups {
         platform: null,
         text: 'a scheduled backup failed: correct the cause in the details; it is tried again every hour',
         detail: `${last}; ${reason}`,
+        fields: { cause: reason },
       });
     }
   }
