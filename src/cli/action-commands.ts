@@ -49,7 +49,7 @@ function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): O
     },
   };
   const { maxLosses } = toReconcileOptions(config);
-  const lastBackup = lastBackupOf(config.backups, 'berth');
+  const lastBackup = lastBackupOf(config.backups, 'berth', deps.clock);
   const alarmRoutes = async () =>
     (await import('../compose/server/alarm-routes.ts')).createAlarmRoutes(config, process.env, deps.clock);
   const known = {

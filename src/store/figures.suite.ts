@@ -183,5 +183,15 @@ export function describeFigures(storeOf: () => StoreOfFigures): void {
       expect((await list('day', 'units')).map(({ at }) => (at - night) / DAY)).toEqual([3, 101, 402]);
       expect(await list('sample', 'units')).toHaveLength(1);
     });
+
+    it('drops the marks of samples as fast as many platforms write them', async () => {
+      const old = { step: 'sample', series: 'units', rows: [], at: night } as const;
+      await storeOf().transact(async ({ figures }) => {
+        for (let subject = 0; subject < 600; subject++) await figures.put({ ...old, subject: `${subject}` });
+      });
+      const server = startServer();
+      for (const minute of [0, 5]) await server.runAt(night + 2 * DAY + minute * MINUTE);
+      expect(await list('sample', 'units')).toHaveLength(2);
+    });
   });
 }

@@ -10,7 +10,7 @@ export function operatorDepsOf(
 ) {
   const { http, facts, store, maxLosses, alarmRoutes } = adminParts;
   const configured = platformFactsOf(config);
-  const lastBackup = lastBackupOf(config.backups, 'berth');
+  const lastBackup = lastBackupOf(config.backups, 'berth', http.clock);
   return {
     ...http,
     ...(lastBackup && { lastBackup }),

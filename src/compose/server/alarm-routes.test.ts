@@ -72,6 +72,17 @@ it('refusals and redirects are failures, and no redirect is followed', async () 
   expect(target.received).toEqual([]);
 });
 
+it('a message is accepted by the status, whatever happens to the rest of the answer', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': '9' }).flushHeaders();
+    setImmediate(() => response.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await open({ webhook: { url, allow_private: true } }).send(message);
+});
+
 it('private addresses are refused unless allowed, also if a name resolves to one', async () => {
   expect(() => open({ webhook: { url: 'http://hooks.example/x', allow_private: false } })).toThrow(
     /expected https/,

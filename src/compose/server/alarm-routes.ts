@@ -85,12 +85,19 @@ function poster(url: string, allowPrivate: boolean, clock: Pick<Clock, 'now'>) {
       const headers = { 'content-type': 'application/json', 'user-agent': 'berth' };
       const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const;
       const answer = await transport.send(request, AbortSignal.timeout(ANSWER_MS));
-      for await (const _ of answer.body) break;
+      await dropBody(answer.body);
       if (answer.status < 200 || answer.status > 299)
         throw new Error(`it answered with status ${answer.status}`);
     },
     close: () => transport.close(),
   };
+}
+
+/** Ends the answer. Its status alone says whether the message was accepted. */
+async function dropBody(body: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    for await (const _ of body) break;
+  } catch {}
 }
 
 /** Slack reads `<`, `>` and `&` as markup. */

@@ -23,7 +23,8 @@ function schedule(make: MakeBackup = write, keep = 3) {
   const backups = { folder, every_hours: 24, keep };
   const alarms = {
     server: 'here',
-    raise: ({ text, detail }: { text: string; detail?: string }) => void told.push(`${text}: ${detail}`),
+    raise: ({ text, detail, fields }: { text: string; detail?: string; fields?: object }) =>
+      void told.push(`${text}: ${detail}; ${JSON.stringify(fields)}`),
     end: () => void told.push('ended'),
   };
   const log = { info: () => undefined, warn: () => undefined };
@@ -40,7 +41,7 @@ it('makes a copy a day, also over restarts, and keeps the newest', async () => {
     'berth-20261203T030000Z.db',
     'berth-20261204T030000Z.db',
   ]);
-  const last = lastBackupOf({ folder, every_hours: 24, keep: 3 }, 'berth')?.();
+  const last = lastBackupOf({ folder, every_hours: 24, keep: 3 }, 'berth', { now: () => now })?.();
   expect(last).toEqual({
     file: join(folder, 'berth-20261204T030000Z.db'),
     takenAt: START + 4 * DAY_MS,
@@ -76,7 +77,9 @@ it('raises an alarm for a failed copy, tries again an hour later, and ends it wi
     return write(file);
   });
   await job.poll();
-  expect(told[0]).toMatch(/^a scheduled backup failed: .*: there is none; the disk is full$/);
+  expect(told[0]).toMatch(
+    /^a scheduled backup failed: .*: there is none; the disk is full; {"cause":"the disk is full"}$/,
+  );
   now += HOUR_MS - 1;
   await job.poll();
   expect(calls).toBe(1);
@@ -97,4 +100,34 @@ it('deletes only what it made, and what killed copies left', async () => {
     writeFileSync(join(folder, name), '');
   await schedule(write, 1).poll();
   expect(readdirSync(folder).sort()).toEqual([...others, 'berth-20261130T030000Z.db'].sort());
+});
+
+it('a copy with a name from the future neither hides nor replaces those of now', async () => {
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'berth-20301130T030000Z.db'), '');
+  let calls = 0;
+  const job = schedule(async (file) => {
+    calls++;
+    return write(file);
+  }, 2);
+  for (let poll = 0; poll < 4; poll++) {
+    await job.poll();
+    now += 1_000;
+  }
+  expect(calls).toBe(1);
+  now += DAY_MS;
+  await job.poll();
+  expect(readdirSync(folder).sort()).toEqual(['berth-20261130T030000Z.db', 'berth-20261201T030004Z.db']);
+});
+
+it('tries again after the clock was set back', async () => {
+  let calls = 0;
+  const job = schedule(async () => {
+    calls++;
+    throw new Error('the disk is full');
+  });
+  await job.poll();
+  now -= 7 * DAY_MS;
+  await job.poll();
+  expect(calls).toBe(2);
 });

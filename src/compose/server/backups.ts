@@ -53,11 +53,12 @@ export class ScheduledBackups {
   /** Makes a copy if one is due and none is being made. Never rejects. */
   async poll(): Promise<void> {
     const { backups, product, clock } = this.#parts;
-    if (this.#running !== undefined || clock.now() < this.#retryAt) return;
-    const newest = tryList(backups, product).at(-1);
-    // A copy from the future was named by a clock that was wrong.
-    const age = newest === undefined ? Number.POSITIVE_INFINITY : Math.abs(clock.now() - newest.takenAt);
-    if (age < backups.every_hours * HOUR_MS) return;
+    const now = clock.now();
+    // After the clock was set back, a time that is further away than one retry means nothing.
+    const isWaiting = now < this.#retryAt && this.#retryAt - now <= RETRY_MS;
+    if (this.#running !== undefined || isWaiting) return;
+    const newest = tryList(backups, product, now).at(-1);
+    if (newest && isSane(newest, now) && now - newest.takenAt < backups.every_hours * HOUR_MS) return;
     this.#running = this.#copy(newest).finally(() => {
       this.#running = undefined;
     });
@@ -74,10 +75,10 @@ export class ScheduledBackups {
       await make(file);
       alarms.end(alarm);
       log.info({ file }, 'the database was backed up');
-      const all = listBackups(backups.folder, product);
+      const all = listBackups(backups.folder, product, clock.now());
       for (const old of all.slice(0, -backups.keep)) rmSync(old.file, { force: true });
     } catch (error) {
-      this.#retryAt = Math.max(this.#retryAt, clock.now() + RETRY_MS);
+      this.#retryAt = clock.now() + RETRY_MS;
       const reason = error instanceof Error ? error.message : String(error);
       const last = newest === undefined ? 'there is none' : `the last one is ${basename(newest.file)}`;
       alarms.raise({
@@ -85,6 +86,7 @@ export class ScheduledBackups {
         platform: null,
         text: 'a scheduled backup failed: correct the cause in the details; it is tried again every hour',
         detail: `${last}; ${reason}`,
+        fields: { cause: reason },
       });
     }
   }
@@ -102,8 +104,11 @@ function nameOf(product: string, at: number): string {
 
 const STAMP = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
 
-/** The scheduled copies of a product in a folder, oldest first. @throws if the folder cannot be read */
-function listBackups(folder: string, product: Parts['product']): Backup[] {
+/**
+ * The scheduled copies of a product in a folder, oldest first. A copy from the future was named by a wrong clock, and
+ * comes before all others. @throws if the folder cannot be read
+ */
+function listBackups(folder: string, product: Parts['product'], now: number): Backup[] {
   const found = readdirSync(folder).flatMap((name) => {
     if (!name.startsWith(`${product}-`) || !name.endsWith('.db')) return [];
     const stamp = name.slice(product.length + 1, -'.db'.length);
@@ -113,21 +118,27 @@ function listBackups(folder: string, product: Parts['product']): Backup[] {
     const bytes = statSync(file, { throwIfNoEntry: false })?.size;
     return bytes === undefined ? [] : [{ file, takenAt, bytes }];
   });
-  return found.sort((a, b) => a.takenAt - b.takenAt);
+  return found.sort((a, b) => Number(isSane(a, now)) - Number(isSane(b, now)) || a.takenAt - b.takenAt);
+}
+
+/** Clocks are corrected by some seconds without a word. */
+function isSane({ takenAt }: Backup, now: number): boolean {
+  return takenAt <= now + HOUR_MS;
 }
 
 /** What tells of the last copy. Undefined: there is no schedule. */
 export function lastBackupOf(
   backups: Backups | undefined,
   product: Parts['product'],
+  clock: Pick<Clock, 'now'>,
 ): (() => Backup | null) | undefined {
-  return backups && (() => tryList(backups, product).at(-1) ?? null);
+  return backups && (() => tryList(backups, product, clock.now()).at(-1) ?? null);
 }
 
 /** Like {@link listBackups}. A folder that cannot be read has none: making the next copy tells why. */
-function tryList({ folder }: Backups, product: Parts['product']): Backup[] {
+function tryList({ folder }: Backups, product: Parts['product'], now: number): Backup[] {
   try {
-    return listBackups(folder, product);
+    return listBackups(folder, product, now);
   } catch {
     return [];
   }

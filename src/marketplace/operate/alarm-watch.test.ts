@@ -31,13 +31,17 @@ beforeEach(async () => {
   isActive = true;
   configured = ['provider-a'];
   free = 1e12;
-  watch = new AlarmWatch({
-    ...{ store, clock, log, alarms },
+  watch = watchWith(alarms);
+});
+
+function watchWith(own: Alarms<AlarmKind>): AlarmWatch {
+  return new AlarmWatch({
+    ...{ store, clock, log: { warn: () => undefined }, alarms: own },
     providers: { ids: () => configured, get: () => ({ catalog: { refreshedAt } }) as never },
     workers: { of: () => ({ failingMs, isActive }) as never },
     diskRoom: async () => ({ free, size: 1e12 }),
   });
-});
+}
 
 /** The open alarms after one more round. */
 async function open(): Promise<string[]> {
@@ -73,6 +77,30 @@ it('a provider whose catalog is not read for five minutes is silent until it is 
   expect(await open()).toEqual([]);
   const ended = await store.read.alarms.ended({ by: 'until', from: 0, to: clock.now(), limit: 9 });
   expect(ended.map(({ kind }) => kind).toSorted()).toEqual(['provider_calls_failing', 'provider_silent']);
+});
+
+it('a server that no longer calls a provider does not keep its alarm open', async () => {
+  refreshedAt = clock.now();
+  failingMs.set('unreachable', 9 * MINUTE_MS);
+  expect(await open()).toEqual(['provider_calls_failing provider-a']);
+  isActive = false;
+  failingMs.clear();
+  expect(await open()).toEqual(['provider_calls_failing provider-a']);
+  await store.transact((tx) =>
+    tx.alarms.end({ kind: 'provider_calls_failing', subject: 'provider-a' }, clock.now()),
+  );
+  await open();
+  expect(await open()).toEqual([]);
+});
+
+it('a server that has just started does not end the alarm of a provider that was never read', async () => {
+  await clock.advance(5 * MINUTE_MS + 1);
+  expect(await open()).toEqual(['provider_silent provider-a']);
+  const { warn, error } = { warn: () => undefined, error: () => undefined };
+  const others = new Alarms({ store, clock, log: { warn, error }, kinds: alarmKindFacts, server: 'two' });
+  await others.sync();
+  await watchWith(others).run();
+  expect(await store.read.alarms.ended({ by: 'until', from: 0, to: clock.now(), limit: 9 })).toEqual([]);
 });
 
 it('held losses are an alarm of their provider', async () => {

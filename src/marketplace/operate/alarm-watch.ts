@@ -83,20 +83,26 @@ export class AlarmWatch {
       )
         alarms.end({ kind, subject });
     for (const id of providers.ids()) {
-      const heardAt = providers.get(id)?.catalog.refreshedAt ?? this.#startedAt;
-      const isSilent = clock.now() - heardAt > SILENT_MS;
-      this.#set(
-        isSilent,
-        { kind: 'provider_silent', subject: id },
-        'the catalog of the provider cannot be read: its offers are not sold. Check base_url, the key and the network with `berth marketplace providers check`',
-      );
+      const heardAt = providers.get(id)?.catalog.refreshedAt ?? null;
+      const isSilent = clock.now() - (heardAt ?? this.#startedAt) > SILENT_MS;
+      // A catalog that was never read may be the open alarm of an earlier process.
+      if (isSilent || heardAt !== null)
+        this.#set(
+          isSilent,
+          { kind: 'provider_silent', subject: id },
+          'the catalog of the provider cannot be read: its offers are not sold. Check base_url, the key and the network with `berth marketplace providers check`',
+        );
       const worker = workers.of(id);
+      const calls = { kind: 'provider_calls_failing', subject: id } as const;
       // Only the server that calls the provider knows whether its calls fail.
-      if (worker?.isActive !== true) continue;
+      if (worker?.isActive !== true) {
+        alarms.forget(calls);
+        continue;
+      }
       const failing = [...worker.failingMs].filter(([, ms]) => ms > SILENT_MS).map(([problem]) => problem);
       this.#set(
         failing.length > 0 && !isSilent,
-        { kind: 'provider_calls_failing', subject: id },
+        calls,
         'calls about machines of the provider fail: what runs there is neither confirmed nor changed',
         failing.join(', '),
       );

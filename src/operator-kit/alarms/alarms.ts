@@ -120,6 +120,11 @@ export class Alarms<Kind extends string = string> {
     void this.sync();
   }
 
+  /** This process no longer sees whether the cause lasts, but another does: that one ends the alarm, or its time does. */
+  forget(alarm: AlarmKey<Kind>): void {
+    this.#seen.delete(toKey(alarm));
+  }
+
   /** Ends the alarms of a kind on a platform whose subject is not in `subjects`. */
   endOthers(kind: Kind, platform: string, subjects: ReadonlySet<string>): void {
     for (const alarm of this.listOpen())

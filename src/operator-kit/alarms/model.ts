@@ -93,11 +93,17 @@ export interface AlarmNotice extends AlarmKey, Pick<AlarmRecord, 'platform' | 't
 }
 export type NoticeKey = Pick<AlarmNotice, 'route' | 'kind' | 'subject' | 'since'>;
 
+/** A message is due if its time is up to `now`, or after `latest`. */
+export interface DueTimes {
+  now: number;
+  latest: number;
+}
+
 export interface NoticeReader {
   /** The notices of alarms that were open at the last look. */
   open(): Promise<AlarmNotice[]>;
   /** The routes with a due message. */
-  dueRoutes(now: number): Promise<string[]>;
+  dueRoutes(at: DueTimes): Promise<string[]>;
 }
 export interface NoticeWriter extends NoticeReader {
   /**
@@ -107,10 +113,10 @@ export interface NoticeWriter extends NoticeReader {
   add(notice: AlarmNotice): Promise<void>;
   end(of: NoticeKey, at: { until: number; dueAt: number }): Promise<void>;
   /**
-   * Claims the messages of a route that are due, and those not tried yet, in one statement. Another server can claim
-   * them after `claimedUntil`.
+   * Claims the messages of a route that are due, those not tried yet, and those that were given up, in one statement.
+   * Another server can claim them after `claimedUntil`.
    */
-  claim(of: { route: string; now: number; claimedUntil: number }): Promise<AlarmNotice[]>;
+  claim(of: DueTimes & { route: string; claimedUntil: number }): Promise<AlarmNotice[]>;
   /** Stores the outcome of a claimed message. `dueAt` is kept if the alarm has ended meanwhile. */
   settle(
     of: AlarmNotice,

@@ -165,6 +165,32 @@ it('a refused message is sent again ten times, and its route is an alarm that ot
   expect(attempts).toBe(10);
 });
 
+it('a message that was given up goes with the next one of its route', async () => {
+  isRefusing = true;
+  const { alarms } = serve([route('on-call')]);
+  alarms.raise(down);
+  for (let hours = 0; hours < 12; hours++) await clock.skip(60 * MINUTE_MS);
+  isRefusing = false;
+  await clock.advance(60 * MINUTE_MS);
+  expect(sent).toEqual([]);
+  alarms.raise(clockSkew);
+  await clock.advance(MINUTE_MS);
+  expect(told()).toEqual([['on-call', 'platform_down open', 'clock_skew open']]);
+});
+
+it('messages are due although the clock was set back by a day', async () => {
+  const { alarms } = serve([route('on-call')]);
+  alarms.raise(down);
+  await clock.advance(10 * SECOND_MS);
+  const past = new VirtualClock(clock.now() - 24 * 60 * MINUTE_MS);
+  const log = { warn: () => undefined, error: () => undefined };
+  const common = { store, clock: past, log, kinds: alarmKindFacts };
+  const again = new Alarms<AlarmKind>({ ...common, server: 'one' });
+  const notifier = new AlarmNotifier({ ...common, alarms: again, routes: [route('on-call')] });
+  await notifier.run();
+  expect(told()).toEqual([['on-call', 'platform_down open']]);
+});
+
 it('the alarm about a route ends when the route accepts a message', async () => {
   isRefusing = true;
   const { alarms } = serve([route('on-call')]);

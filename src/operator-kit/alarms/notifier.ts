@@ -10,6 +10,7 @@ import {
   type AlarmNotice,
   type AlarmReader,
   type AlarmRecord,
+  type DueTimes,
   type NoticeKey,
   type NoticeReader,
   type NoticeWriter,
@@ -24,7 +25,7 @@ const GROUP_MS = 30_000;
 const CLAIM_MS = 120_000;
 const FIRST_RETRY_MS = 30_000;
 const LONGEST_RETRY_MS = 3_600_000;
-/** The attempts of one message take about three hours. */
+/** The attempts of one message take about three hours. Later, it goes with the next message of its route. */
 const MAX_ATTEMPTS = 10;
 /** After this many attempts, the route itself is an alarm. */
 const ATTEMPTS_TO_ALARM = 3;
@@ -96,7 +97,7 @@ export class AlarmNotifier {
     const { store, clock, log, routes } = this.#deps;
     try {
       await this.#record();
-      const due = new Set(await store.read.alarmNotices.dueRoutes(clock.now()));
+      const due = new Set(await store.read.alarmNotices.dueRoutes(toDue(clock.now())));
       for (const route of routes) if (due.has(route.name) && !this.#isStopped) await this.#tell(route);
     } catch (error) {
       if (!(error instanceof StoreUnavailable))
@@ -123,10 +124,10 @@ export class AlarmNotifier {
     const isOpen = new Set(open.map((alarm) => toKey({ ...alarm, route: '' })));
     const over = notices.filter((notice) => !isOpen.has(toKey({ ...notice, route: '' })));
     if (told.length === 0 && over.length === 0) return;
-    const dueAt = now + GROUP_MS;
+    const groupedUntil = now + GROUP_MS;
     await store.transact(async ({ alarmNotices }) => {
-      for (const { route, alarm } of told) await alarmNotices.add(toNotice(route, alarm, dueAt));
-      for (const notice of over) await alarmNotices.end(notice, { until: now, dueAt });
+      for (const { route, alarm } of told) await alarmNotices.add(toNotice(route, alarm, groupedUntil));
+      for (const notice of over) await alarmNotices.end(notice, { until: now, dueAt: groupedUntil });
       await alarmNotices.deleteEndedBefore(now - KEPT_MS);
     });
   }
@@ -147,7 +148,7 @@ export class AlarmNotifier {
   async #tell(route: AlarmRoute): Promise<void> {
     const { store, clock, log, alarms, kinds } = this.#deps;
     const now = clock.now();
-    const claim = { route: route.name, now, claimedUntil: now + CLAIM_MS };
+    const claim = { route: route.name, ...toDue(now), claimedUntil: now + CLAIM_MS };
     const notices = await store.transact(({ alarmNotices }) => alarmNotices.claim(claim));
     if (notices.length === 0) return;
     const alarm = { kind: 'alarm_route_failing', subject: route.name } as const;
@@ -168,6 +169,11 @@ export class AlarmNotifier {
         await alarmNotices.settle(notice, outcomeOf(notice, lastError, clock.now()));
     });
   }
+}
+
+/** No message is due later than the longest wait: such a time is from before the clock was set back. */
+function toDue(now: number): DueTimes {
+  return { now, latest: now + LONGEST_RETRY_MS };
 }
 
 function toNotice(route: string, alarm: AlarmRecord, dueAt: number): AlarmNotice {

@@ -84,7 +84,7 @@ export class FigureRecorder {
     await this.#write(at, [...sampled, ...counted]);
     this.#hour = hour;
     this.#sampledAt = at;
-    if (isNewHour) await this.#prune(now);
+    await this.#prune(now);
   }
 
   /** The hour before is counted each time: its last rows may be committed after its end. */

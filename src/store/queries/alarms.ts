@@ -1,4 +1,19 @@
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import { compareNames } from '../../contract/compare-names.ts';
 import type {
   AlarmReader,
@@ -96,11 +111,10 @@ export function alarmWriter(connection: Connection): AlarmWriter {
 export function noticeReader({ db, alarmNotices }: Connection): NoticeReader {
   return {
     open: async () => db.select().from(alarmNotices).where(isNull(alarmNotices.until)),
-    dueRoutes: async (now) => {
+    dueRoutes: async ({ now, latest }) => {
       const { route, dueAt } = alarmNotices;
-      return (await db.selectDistinct({ route }).from(alarmNotices).where(lte(dueAt, now))).map(
-        (row) => row.route,
-      );
+      const isDue = or(lte(dueAt, now), gt(dueAt, latest));
+      return (await db.selectDistinct({ route }).from(alarmNotices).where(isDue)).map((row) => row.route);
     },
   };
 }
@@ -133,12 +147,15 @@ export function noticeWriter(connection: Connection): NoticeWriter {
         .update(notices)
         .set({ ...at, attempts: 0 })
         .where(and(isOf(of), isNull(until)))),
-    claim: async ({ route: name, now, claimedUntil }) =>
-      db
+    claim: async ({ route: name, now, latest, claimedUntil }) => {
+      const isUntried = and(isNotNull(dueAt), eq(attempts, 0));
+      const isGivenUp = and(isNull(dueAt), gt(attempts, 0));
+      return db
         .update(notices)
         .set({ dueAt: claimedUntil, attempts: sql`${attempts} + 1` })
-        .where(and(eq(route, name), or(lte(dueAt, now), and(isNotNull(dueAt), eq(attempts, 0)))))
-        .returning(),
+        .where(and(eq(route, name), or(lte(dueAt, now), gt(dueAt, latest), isUntried, isGivenUp)))
+        .returning();
+    },
     settle: async (of, { dueAt: next, ...outcome }) =>
       void (await db
         .update(notices)
