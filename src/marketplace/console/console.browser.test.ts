@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const paths = pages.map(([path]) => {
   if (path === '/bills') return `/console/bills?id=${TRAINING.id}`;
-  const id = path.startsWith('/teams') ? TRAINING.teamId : TRAINING.id;
+  const id = /^\/(teams|statements)\//.test(path) ? TRAINING.teamId : TRAINING.id;
   return `/console${path === '/' ? '' : path.replace(/:\w+/, id)}`;
 });
 

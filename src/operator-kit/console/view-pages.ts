@@ -195,7 +195,7 @@ function filter(
     return name === 'q'
       ? html`<label class="field grow"><span>Text</span><input type="search" name="q" value="${value ?? ''}"></label>`
       : kindOf(name, schema) === 'time'
-        ? html`<label class="field"><span>${title}, UTC</span><input type="datetime-local" name="${name}" value="${value?.slice(0, 16) ?? ''}"></label>`
+        ? html`<label class="field grow"><span>${title}, UTC</span><input type="datetime-local" name="${name}" value="${value?.slice(0, 16) ?? ''}"></label>`
         : html`<label class="field"><span>${title}</span><input name="${name}" value="${value ?? ''}"></label>`;
   const texts = new Map(known.filter(([one]) => one !== usual));
   if (known.length < 2 && value === undefined) return '';

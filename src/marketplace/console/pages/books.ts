@@ -17,7 +17,7 @@ type Verdict = NonNullable<Books['verified']>;
 
 /** A link to the months and a form for the bill of any resource, below the bookings. */
 export const billForm: Section = () =>
-  html`<p><a class="button" href="/console/statements">Providers, revenue and bad debt by month</a></p>
+  html`<p><a href="/console/statements">Providers, revenue and bad debt by month</a></p>
 <form class="card filter" action="/console/bills"><label class="field grow"><span>Explain the bill of a deployment or volume (id)</span><input name="id" required></label><button class="primary">Explain</button></form>`;
 
 /** The result of the last verification, above the bookings. */

@@ -1,4 +1,4 @@
-import { count, facts, type Html, html, table } from '../../../operator-kit/console/parts.ts';
+import { count, facts, type Html, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { monthOf } from '../../ledger/statements.ts';
 import { teamOf } from '../../model/own-rows.ts';
 import { toHtml } from '../../operate/views/statement-text.ts';
@@ -45,7 +45,9 @@ function pageOf(parts: Parts, month: string, path: string) {
     body: html`<div class="head"><h1>${title}</h1></div>
 <form class="card filter" action="${path}"><label class="field"><span>Month (UTC)</span><input name="month" value="${month}" pattern="[0-9]{4}-[0-9]{2}"></label><button class="primary">Show</button>
 ${download(`${file}.html`, 'text/html', toHtml(parts), 'Page to print')}${download(`${file}.csv`, 'text/csv', csvOf(parts), 'CSV')}${download(`${file}.json`, 'application/json', JSON.stringify({ ...parts.sums, ...tables }), 'JSON')}</form>
-${facts(sums)}
+${live(
+  'statement',
+  html`${facts(sums)}
 ${Object.entries(tables).map(
   ([name, rows]) =>
     html`<h2>${name}</h2>${table(Object.keys(rows[0] ?? {}) as never[], rows.slice(0, MOST_ROWS) as never[], 'None.')}${
@@ -53,6 +55,7 @@ ${Object.entries(tables).map(
         ? html`<p class="soft">… and ${count(rows.length - MOST_ROWS)} more: the files above have all.</p>`
         : ''
     }`,
+)}`,
 )}`,
   };
 }
