@@ -55,6 +55,21 @@ it('runs a limited number at once, never the same twice, and reruns a task that 
   expect(ran).toEqual(['a at 0', 'b at 0', 'c at 10', 'a at 10']);
 });
 
+it('forgets a dropped task that still runs, so that it can be put again meanwhile [poll-after-lease]', async () => {
+  const schedule = newSchedule(9, 20);
+  pauseMs = 100;
+  for (const key of ['a', 'b']) schedule.put(key, 0);
+  await clock.advance(5);
+  const dropped = schedule.drop();
+  expect([schedule.has('a'), schedule.has('b')]).toEqual([false, false]);
+  schedule.put('a', 30);
+  expect(schedule.has('a')).toBe(true);
+  await clock.advance(90);
+  await dropped;
+  expect(ran).toEqual(['a at 0', 'b at 0', 'a at 35']);
+  await schedule.stop();
+});
+
 it('lets running tasks finish when it stops', async () => {
   const schedule = newSchedule(1, 10);
   pauseMs = 0;

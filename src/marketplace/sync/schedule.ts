@@ -12,6 +12,8 @@ export class Schedule {
   /** Keys that were put while they ran, with their next due time. */
   readonly #again = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
+  /** Keys whose current run began before they were dropped: it does not make them due again. */
+  readonly #dropped = new Set<string>();
   #timer: Timer | undefined;
   #wakesAt = Number.POSITIVE_INFINITY;
   #isStopped = false;
@@ -27,7 +29,8 @@ export class Schedule {
   }
 
   has(key: string): boolean {
-    return this.#due.has(key) || this.#running.has(key);
+    if (this.#due.has(key) || this.#again.has(key)) return true;
+    return this.#running.has(key) && !this.#dropped.has(key);
   }
 
   /** Makes the key due after `afterMs` or earlier. */
@@ -56,6 +59,7 @@ export class Schedule {
     this.#queue.clear();
     this.#due.clear();
     this.#again.clear();
+    for (const key of this.#running.keys()) this.#dropped.add(key);
     await Promise.all(this.#running.values());
   }
 
@@ -107,11 +111,12 @@ export class Schedule {
   #begin(key: string): void {
     const run = this.#run(key).then((afterMs) => {
       this.#running.delete(key);
+      const isDropped = this.#dropped.delete(key);
       if (this.#isStopped) return;
       const again = this.#again.get(key);
       this.#again.delete(key);
       if (again !== undefined) this.#advance(key, again);
-      if (afterMs !== null) this.#advance(key, this.#clock.now() + afterMs);
+      if (afterMs !== null && !isDropped) this.#advance(key, this.#clock.now() + afterMs);
       this.#pump();
     });
     this.#running.set(key, run);
